@@ -1,0 +1,328 @@
+"""Sphinx extension: one bilingual source, three views (zh, en, both).
+
+Cells tagged lang-zh / lang-en are chosen or merged on `source-read`, before MyST-NB parses the notebook;
+the rest are ordinary transforms of the parsed page.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+
+from docutils import nodes
+from sphinx.transforms import SphinxTransform
+
+LANGS = {"zh": "zh-Hans", "en": "en"}
+FENCE = re.compile(r"^\s*(```+|~~~+|:::+)")
+HEAD = re.compile(r"^(#{1,6})\s+(.*?)\s*$")
+TARGET = re.compile(r"^\([^)\n]+\)=\s*$")
+
+
+# ---------------------------------------------------------------- pure part
+def cell_lang(cell):
+    """'zh', 'en' or None (shared)."""
+    tags = cell.get("metadata", {}).get("tags", [])
+    return next((lang for lang in LANGS if f"lang-{lang}" in tags), None)
+
+
+def text(cell):
+    """The cell's source as one string."""
+    s = cell["source"]
+    return "".join(s) if isinstance(s, list) else s
+
+
+def inline_pair(value, key=""):
+    """{"zh": .., "en": ..} in cell metadata -> one bilingual string, the same in
+    every mode (so jupyter-cache hits); DropOther trims it after parsing."""
+    if isinstance(value, dict):
+        if set(value) == set(LANGS):
+            if key == "alt":
+                return f"{value['zh']} | {value['en']}"
+            return " ".join(f"[{value[lang]}]{{.lang-{lang} .language-{tag}}}" for lang, tag in LANGS.items())
+        return {k: inline_pair(v, k) for k, v in value.items()}
+    return value
+
+
+def segments(src):
+    """Split a cell at ATX headings -> [(targets, level, title, body)]"""
+    segs, cur, fence, pending = [], ["", 0, "", []], None, []
+    for line in src.split("\n"):
+        m = FENCE.match(line)
+        if m:
+            if fence is None:
+                fence = m.group(1)
+            elif m.group(1).startswith(fence) and line.strip() == m.group(1):
+                fence = None
+        h = HEAD.match(line) if fence is None else None
+        if h:
+            segs.append(cur)
+            cur = ["\n".join(pending), len(h.group(1)), h.group(2), []]
+            pending = []
+        elif fence is None and TARGET.match(line):
+            pending.append(line)
+        else:
+            cur[3] += pending + [line]
+            pending = []
+    segs.append(cur)
+    out = [(targets, level, title, "\n".join(body).strip("\n")) for targets, level, title, body in segs]
+    return out if any(out[0]) else out[1:]
+
+
+def trim_pair(value, mode):
+    """'中文 | English' -> the part for this view."""
+    parts = value.split(" | ")
+    return value if mode == "both" or len(parts) != 2 else parts[list(LANGS).index(mode)]
+
+
+def headings(nb, lang):
+    """All headings of one language, in order."""
+    return [
+        h
+        for c in nb["cells"]
+        if c["cell_type"] == "markdown" and cell_lang(c) in (lang, None)
+        for _, level, h, _ in segments(text(c))
+        if level
+    ]
+
+
+def unlabel(src):
+    """Second-language twin in the both view: labels may exist only once."""
+    src = re.sub(r"(?m)^(\$\$) *\([\w:-]+\) *$", r"\1", src)
+    return re.sub(r"(?m)^:name: .*\n", "", src)
+
+
+def as_directive(cell):
+    """A cell tagged exercise or solution: plain Markdown in Jupyter, on the site a box titled by its first line."""
+    meta = cell.get("metadata", {})
+    kind = next((k for k in ("exercise", "solution") if k in meta.get("tags", [])), None)
+    if kind:
+        title, _, body = text(cell).partition("\n")
+        name = f":name: {meta['label']}\n" if "label" in meta else ""
+        cell["source"] = (
+            f"`````{{admonition}} {title.strip().strip('*')}\n:class: {kind}\n{name}\n{body.strip()}\n`````"
+        )
+
+
+def merge(zh, en):
+    """One cell for the both view: one heading per pair, bodies between marker comments."""
+    a, b = segments(zh), segments(en)
+    if [s[1] for s in a] != [s[1] for s in b]:
+        raise ValueError(f"heading structure differs:\n{zh[:60]}\n{en[:60]}")
+    out = []
+    for (target, level, hz, bz), (_, _, he, be) in zip(a, b, strict=True):
+        if level:
+            out += [target, f"{'#' * level} [{hz}]{{.lang-zh .language-zh-Hans}} [{he}]{{.lang-en .language-en}}", ""]
+        out += ["% bilingual:zh", "", bz, "", "% bilingual:en", "", unlabel(be), "", "% bilingual:end", ""]
+    return "\n".join(out).strip("\n")
+
+
+def select(nb, mode):
+    """The notebook as one view sees it."""
+    nb, cells = copy.deepcopy(nb), []
+    for c in nb["cells"]:
+        lang = cell_lang(c)
+        if c["cell_type"] == "markdown":
+            as_directive(c)
+        c["metadata"] = inline_pair(c.get("metadata", {}))
+        if mode != "both":
+            if lang in (mode, None):
+                cells.append(c)
+        elif lang == "en" and cells and cell_lang(cells[-1]) == "zh":
+            cells[-1]["source"] = merge(text(cells[-1]), text(c))
+            cells[-1]["metadata"]["tags"] = []
+        else:
+            cells.append(c)
+    nb["cells"] = cells
+    return nb
+
+
+# -------------------------------------------------------------- Sphinx part
+def source_read(app, docname, source):
+    """Filter the raw notebook and remember its English headings."""
+    if not app.env.doc2path(docname).endswith(".ipynb"):
+        return
+    nb = json.loads(source[0])
+    app.env.temp_data["bilingual_slugs"] = [nodes.make_id(h) for h in headings(nb, "en")]
+    source[0] = json.dumps(select(nb, app.config.bilingual_mode))
+
+
+class StableAnchors(SphinxTransform):
+    """Same ASCII anchors in every language: slug of the English heading."""
+
+    default_priority = 500
+
+    def apply(self):
+        slugs, seen, table = self.env.temp_data.pop("bilingual_slugs", []), set(self.document.ids), {}
+        secs = [
+            s for s in self.document.findall(nodes.section) if isinstance(s.parent, (nodes.section, nodes.document))
+        ]
+        if len(secs) != len(slugs):
+            return  # the lint reports unequal heading structure
+        for sec, slug in zip(secs, slugs, strict=True):
+            if slug in sec["ids"]:
+                sec["ids"].remove(slug)
+            elif slug in seen or not slug:
+                continue
+            seen.add(slug)
+            sec["ids"].insert(0, slug)
+            self.document.ids[slug] = sec
+            table[slug] = (sec.line or 0, slug, sec[0].astext())
+        # so that the plain Markdown link [text](other.ipynb#slug) is checked and resolved
+        self.document.myst_slugs = self.env.metadata[self.env.docname]["myst_slugs"] = table
+
+
+class DropOther(SphinxTransform):
+    """Single-language views: trim [..]{.lang-xx} spans and "zh | en" alt texts."""
+
+    default_priority = 20
+
+    def apply(self):
+        mode = self.config.bilingual_mode
+        for img in self.document.findall(nodes.image):
+            img["alt"] = trim_pair(img.get("alt", ""), mode)
+        if mode == "both":
+            return
+        drop = {f"lang-{lang}" for lang in LANGS if lang != mode}
+        for n in [n for n in self.document.findall(nodes.inline) if drop & set(n["classes"])]:
+            i = n.parent.index(n)
+            sib = n.parent[i - 1] if i else None
+            if isinstance(sib, nodes.Text):
+                n.parent[i - 1] = nodes.Text(sib.rstrip())
+            n.parent.remove(n)
+
+
+class PairBlocks(SphinxTransform):
+    """Between marker comments, wrap siblings in <div class=lang-zh lang=zh-Hans>."""
+
+    default_priority = 10
+
+    def apply(self):
+        for start in [c for c in self.document.findall(nodes.comment) if c.astext() == "bilingual:zh"]:
+            parent, pair, cur = start.parent, nodes.container(classes=["lang-pair"]), None
+            i = parent.index(start)
+            for node in parent.children[i:]:
+                mark = node.astext() if isinstance(node, nodes.comment) else ""
+                parent.remove(node)
+                if mark == "bilingual:end":
+                    break
+                if mark.startswith("bilingual:"):
+                    lang = mark.split(":")[1]
+                    cur = nodes.container(classes=[f"lang-{lang}", f"language-{LANGS[lang]}"])
+                    pair += cur
+                else:
+                    cur += node
+            pair.children = [c for c in pair.children if c.children]
+            if pair.children:
+                parent.insert(i, pair)
+
+
+CALLOUTS = {
+    "note": ("注意", "Note"),
+    "tip": ("提示", "Tip"),
+    "important": ("重要", "Important"),
+    "warning": ("警告", "Warning"),
+    "predict": ("先猜", "Predict"),
+    "misconception": ("你也许以为", "You might think"),
+}
+
+
+class Callouts(SphinxTransform):
+    """> **提示：** ...  /  > **Tip.** ...   (a plain quote in Jupyter)  ->  a box titled with these words."""
+
+    default_priority = 15
+
+    def apply(self):
+        kinds = {word.lower(): kind for kind, pair in CALLOUTS.items() for word in pair}
+        for quote in list(self.document.findall(nodes.block_quote)):
+            para = quote.children[0] if quote.children else None
+            kids = [k for k in para.children if k.astext()] if isinstance(para, nodes.paragraph) else []
+            word = kids[0].astext().strip("：:.。 ") if kids and isinstance(kids[0], nodes.strong) else ""
+            if word.lower() in kinds:
+                para.children = kids[1:]
+                if para.children and isinstance(para.children[0], nodes.Text):
+                    para.replace(para.children[0], nodes.Text(para.children[0].lstrip("：: \n")))
+                body = quote.children if para.children else quote.children[1:]
+                quote.replace_self(
+                    nodes.admonition("", nodes.title("", word), *body, classes=["admonition", kinds[word.lower()]])
+                )
+
+
+class Solutions(SphinxTransform):
+    """Solutions fold: <details> needs no script."""
+
+    default_priority = 40
+
+    def apply(self):
+        for box in list(self.document.findall(nodes.admonition)):
+            if "solution" in box["classes"]:
+                title, *body = box.children
+                start = '<details class="admonition solution"><summary class="admonition-title">'
+                at = box.parent.index(box)  # not replace_self, which would wrap the first node for the box's classes
+                box.parent[at : at + 1] = [
+                    nodes.raw("", start, format="html"),
+                    nodes.inline("", "", *title.children),
+                    nodes.raw("", "</summary>", format="html"),
+                    *body,
+                    nodes.raw("", "</details>", format="html"),
+                ]
+
+
+HAN = "\u3400-\u9fff\u3000-\u303f\uff00-\uffef\u2018-\u201d\u2014\u2026"
+CLOSE = "，。、；：！？）」』”’》】"
+
+
+class ChineseText(SphinxTransform):
+    """No space for a line break between Chinese characters; no punctuation at the start of
+    a line after inline math or code (browsers may break around an inline-block)."""
+
+    default_priority = 30
+
+    def apply(self):
+        for t in list(self.document.findall(nodes.Text)):
+            if t == "\n":  # MyST keeps a soft line break as its own text node
+                i, sib = t.parent.index(t), t.parent.children
+                if (
+                    0 < i < len(sib) - 1
+                    and re.search(f"[{HAN}]$", sib[i - 1].astext())
+                    and re.match(f"[{HAN}]", sib[i + 1].astext())
+                ):
+                    t.parent.remove(t)
+                continue
+            if isinstance(t.parent, (nodes.FixedTextElement, nodes.literal, nodes.math)):
+                continue
+            par, i = t.parent, t.parent.index(t)
+            prev, m = (par.children[i - 1] if i else None), re.match(f"[{CLOSE}]+", t)
+            if m and isinstance(prev, (nodes.math, nodes.literal)):
+                par.replace(t, nodes.Text(t[m.end() :]))
+                par.remove(prev)
+                par.insert(i - 1, nodes.inline("", "", prev, nodes.Text(m.group()), classes=["nobr"]))
+
+
+def page_context(app, pagename, templatename, context, doctree):
+    """Name the view for the templates; hreflang links where the site's address is known."""
+    context["bilingual_mode"] = app.config.bilingual_mode
+    base = app.config.bilingual_baseurl
+    if base and pagename not in ("search", "genindex"):
+        tags = [
+            f'<link rel="alternate" hreflang="{tag}" href="{base}{lang}/{pagename}.html" />'
+            for lang, tag in LANGS.items()
+        ]
+        tags.append(f'<link rel="alternate" hreflang="x-default" href="{base}en/{pagename}.html" />')
+        if app.config.bilingual_mode == "both":
+            tags = ['<meta name="robots" content="noindex" />']
+        context["metatags"] = context.get("metatags", "") + "\n".join(tags)
+
+
+def setup(app):
+    app.add_config_value("bilingual_mode", "both", "env")
+    app.add_config_value("bilingual_baseurl", "", "html")
+    app.connect("source-read", source_read)
+    app.connect("html-page-context", page_context)
+    app.add_transform(StableAnchors)
+    app.add_transform(DropOther)
+    app.add_transform(Callouts)
+    app.add_transform(Solutions)
+    app.add_transform(ChineseText)
+    app.add_transform(PairBlocks)
+    return {"version": "0.1", "parallel_read_safe": True, "parallel_write_safe": True}

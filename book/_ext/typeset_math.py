@@ -1,0 +1,63 @@
+"""Sphinx extension: formulas are typeset while the site is built, by KaTeX, as HTML with MathML beside it.
+
+The reader's browser runs no script for them; a screen reader, and whoever copies, meets the MathML and its TeX.
+KaTeX (katex/, MIT) runs in mini-racer.  A formula that KaTeX cannot read is a warning, hence an error here.
+"""
+
+from functools import cache
+from pathlib import Path
+
+from docutils import nodes
+from py_mini_racer import JSEvalException, MiniRacer
+from sphinx.locale import _
+from sphinx.util import logging
+from sphinx.util.math import get_node_equation_number
+
+KATEX = Path(__file__).parent / "katex"
+logger = logging.getLogger(__name__)
+
+
+@cache
+def engine():
+    """KaTeX, loaded once for each process."""
+    context = MiniRacer()
+    context.eval((KATEX / "katex.min.js").read_text("utf-8"))
+    return context
+
+
+@cache
+def typeset(tex, display):
+    """HTML of a formula; raises JSEvalException with KaTeX's own words."""
+    options = {"displayMode": display, "strict": "error", "throwOnError": True}  # strict: no Chinese outside \text
+    return engine().call("katex.renderToString", tex, options)
+
+
+def formula(node, display):
+    """HTML of a node's formula, or its TeX and a warning that names the place."""
+    try:
+        return typeset(node.astext().strip(), display)
+    except JSEvalException as error:
+        logger.warning("%s in the formula %s", error, node.astext(), location=node)
+        return f"<code>{nodes.make_id(node.astext())}</code>"
+
+
+def visit_inline(self, node):
+    self.body.append(f'<span class="math notranslate">{formula(node, False)}</span>')
+    raise nodes.SkipNode
+
+
+def visit_display(self, node):
+    """The formula scrolls by itself where it is wider than the page, so it can be reached by keyboard."""
+    self.body.append(self.starttag(node, "div", CLASS="math notranslate"))
+    self.body.append(f'<div class="math-scroll" tabindex="0">{formula(node, True)}</div>')
+    if node["number"]:
+        self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})')
+        self.add_permalink_ref(node, _("Link to this equation"))
+        self.body.append("</span>")
+    self.body.append("</div>")
+    raise nodes.SkipNode
+
+
+def setup(app):
+    app.add_html_math_renderer("katex", (visit_inline, None), (visit_display, None))
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

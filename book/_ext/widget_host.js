@@ -1,0 +1,63 @@
+// Mounts anywidget front-end modules (https://anywidget.dev/en/afm/) from the widget state that MyST-NB writes into
+// the page.  No kernel, no require.js, no request.  A widget that cannot start leaves its still picture in place.
+(() => {
+  "use strict";
+  const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
+  const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
+
+  /** What a module may ask of its model; without a kernel nobody else hears of a change. */
+  class Model {
+    constructor({ state, buffers = [] }) {
+      this.state = state;
+      this.listeners = {};
+      for (const { path, data } of buffers) {
+        const owner = path.slice(0, -1).reduce((o, k) => o[k], state);
+        owner[path.at(-1)] = new DataView(Uint8Array.from(atob(data), (c) => c.charCodeAt(0)).buffer);
+      }
+    }
+    get(key) { return this.state[key]; }
+    set(key, value) {
+      if (Object.is(this.state[key], value)) return;
+      this.state[key] = value;
+      for (const f of [...(this.listeners["change:" + key] ?? [])]) f();
+    }
+    save_changes() {}
+    send() {}
+    on(name, f) { (this.listeners[name] ??= new Set()).add(f); }
+    off(name, f) { this.listeners[name]?.delete(f); }
+  }
+
+  const modules = new Map(); // one import per distinct source, however many widgets use it
+  function load(esm) {
+    if (!modules.has(esm)) modules.set(esm, import(URL.createObjectURL(new Blob([esm], { type: "text/javascript" }))));
+    return modules.get(esm);
+  }
+
+  function style(css) {
+    if (!css || [...document.querySelectorAll("style.afm")].some((s) => s.textContent === css)) return;
+    document.head.append(Object.assign(document.createElement("style"), { className: "afm", textContent: css }));
+  }
+
+  async function mount(tag, models) {
+    const model = models[JSON.parse(tag.textContent).model_id];
+    const el = Object.assign(document.createElement("div"), { className: "afm-view" });
+    const signal = new AbortController().signal;
+    style(model.get("_css"));
+    const widget = (await load(model.get("_esm"))).default;
+    await widget.initialize?.({ model, signal });
+    await widget.render({ model, el, signal });
+    tag.previousElementSibling.hidden = true; // the still picture
+    tag.after(el);
+  }
+
+  async function main() {
+    const models = {};
+    for (const tag of document.querySelectorAll(STATE)) {
+      for (const [id, entry] of Object.entries(JSON.parse(tag.textContent).state)) models[id] = new Model(entry);
+    }
+    const mounted = await Promise.allSettled([...document.querySelectorAll(VIEW)].map((tag) => mount(tag, models)));
+    for (const { reason } of mounted) if (reason) console.error("A widget could not start:", reason);
+    document.documentElement.dataset.widgets = "ready";
+  }
+  main();
+})();

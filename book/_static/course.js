@@ -1,0 +1,37 @@
+// The pages are complete without this script: it adds memory for the language, ?lang=, and formulas copied as TeX.
+if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false; // pages on a disk may not fetch others
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest(".lang-switch a");
+  if (!link) return;
+  try { localStorage.setItem("lang", link.dataset.lang); } catch { /* private mode */ }
+  link.hash = location.hash;
+});
+
+document.addEventListener("DOMContentLoaded", () => {
+  const wanted = new URLSearchParams(location.search).get("lang");
+  const link = wanted && document.querySelector(`.lang-switch a[data-lang="${CSS.escape(wanted)}"]:not([aria-current])`);
+  if (!link) return;
+  link.hash = location.hash;
+  location.replace(link.href);
+});
+
+document.addEventListener("copy", (event) => {
+  const selection = getSelection();
+  if (selection.isCollapsed || !event.clipboardData) return;
+  const whole = (node) => {
+    const formula = (node.nodeType === 1 ? node : node.parentElement)?.closest(".katex");
+    return formula?.closest(".katex-display") ?? formula;
+  };
+  const range = selection.getRangeAt(0).cloneRange(); // a formula is copied whole or not at all
+  if (whole(range.startContainer)) range.setStartBefore(whole(range.startContainer));
+  if (whole(range.endContainer)) range.setEndAfter(whole(range.endContainer));
+  const copy = range.cloneContents();
+  if (!copy.querySelector(".katex")) return;
+  for (const formula of copy.querySelectorAll(".katex")) {
+    const mark = formula.closest(".katex-display") ? "$$" : "$";
+    formula.replaceWith(mark + formula.querySelector("annotation").textContent + mark);
+  }
+  event.clipboardData.setData("text/plain", copy.textContent);
+  event.preventDefault();
+});

@@ -1,0 +1,102 @@
+"""Figures of the book: each draws on `ax`, or on a figure of its own, and returns it.  Text is English and symbols.
+
+One picture serves light and dark pages.  The figure is transparent with dark text, and the site's dark theme applies
+`filter: invert(1) hue-rotate(180deg)`.  So no cell is darker than its black number can bear, before and after that
+filter.  A file that any viewer should show needs a background: `fig.savefig(path, facecolor="white")`.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
+
+from attention_colours import LIGHT
+
+INK, PALE, SLATE, TAUPE = "#16191d", "#ebedf0", "#8197ac", "#b39a80"
+WEIGHT = [0.45 + 0.55 * x for x in to_rgb(LIGHT["a"])]  # the colour of the weights, lightened
+
+# Scores have a sign and their zero means something (orthogonal vectors): two hues that part at zero, neither of
+# them the colour of a role.  Weights run from 0 to 1: one hue.
+SCORES = LinearSegmentedColormap.from_list("scores", [TAUPE, PALE, SLATE])
+WEIGHTS = LinearSegmentedColormap.from_list("weights", [PALE, WEIGHT])
+
+plt.rcParams.update({
+    "figure.dpi": 144,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "figure.constrained_layout.use": True,
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.labelpad": 6,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+})  # fmt: skip
+
+
+def number(x):
+    """Three decimals and a true minus sign; −∞ for a blocked score."""
+    if np.isinf(x):
+        return "−∞" if x < 0 else "∞"
+    return f"{round(float(x), 3) + 0.0:.3f}".replace("-", "−")
+
+
+def heat_map(M, cmap, low, high, ax, queries, keys):
+    """The cells of M (n_q, n_k) with their numbers; rows are queries, columns are keys."""
+    M = np.asarray(M, dtype=float)
+    if M.ndim != 2:
+        raise ValueError(f"a heat map needs a matrix (n_q, n_k), but the shape is {M.shape}; choose one head or batch")
+    names = {"queries": (queries, M.shape[0]), "keys": (keys, M.shape[1])}
+    for axis, (given, n) in names.items():
+        if given is not None and len(given) != n:
+            raise ValueError(f"the matrix has {n} {axis}, but {len(given)} names were given for them")
+    if ax is None:
+        ax = plt.subplots(figsize=(1.0 + 0.68 * M.shape[1], 0.7 + 0.5 * M.shape[0]))[1]
+    ax.imshow(np.ma.masked_invalid(M), cmap=cmap, vmin=low, vmax=high, aspect="auto")
+    for (i, j), x in np.ndenumerate(M):
+        ax.text(j, i, number(x), ha="center", va="center", color="black")
+    ax.set_yticks(range(M.shape[0]), queries)
+    ax.set_xticks(range(M.shape[1]), keys)
+    ax.set(xlabel="key", ylabel="query")
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    return ax
+
+
+def scores(S, ax=None, queries=None, keys=None, limit=None):
+    """Heat map of scores S (n_q, n_k), raw or scaled -> Axes.
+
+    `queries` and `keys` name the rows and columns.  The colours reach from −limit to limit; give two pictures the
+    same limit and their colours compare.  Without it, the largest finite |score|.  Raises ValueError if S is not a
+    matrix or the names do not fit.
+    """
+    if limit is None:
+        S = np.asarray(S, dtype=float)
+        limit = np.max(np.abs(S), where=np.isfinite(S), initial=0) or 1
+    return heat_map(S, SCORES, -limit, limit, ax, queries, keys)
+
+
+def weights(A, ax=None, queries=None, keys=None):
+    """Heat map of attention weights A (n_q, n_k), colours from 0 to 1 -> Axes.  Raises as `scores` does."""
+    return heat_map(A, WEIGHTS, 0, 1, ax, queries, keys)
+
+
+def three_panels(S, S_scaled, A, tokens=None):
+    """Raw scores, scaled scores and weights, each (n_q, n_k), side by side -> array of three Axes.
+
+    The first two share their colours, so that the scaling shows.  `tokens` names the keys, and the queries if there
+    are as many.  Raises as `scores` does.
+    """
+    S, S_scaled, A = (np.asarray(M, dtype=float) for M in (S, S_scaled, A))
+    n_q, n_k = A.shape
+    limit = np.max(np.abs([S, S_scaled]), where=np.isfinite([S, S_scaled]), initial=0) or 1
+    names = {"queries": tokens if n_q == n_k else None, "keys": tokens}
+    axes = plt.subplots(1, 3, figsize=(1.6 + 1.95 * n_k, 1.0 + 0.5 * n_q), sharey=True)[1]
+    scores(S, axes[0], limit=limit, **names).set_title(r"Raw scores $QK^\top$")
+    scores(S_scaled, axes[1], limit=limit, **names).set_title(r"Scaled $/\sqrt{d_k}$")
+    weights(A, axes[2], **names).set_title("Weights")
+    for ax in axes[1:]:
+        ax.set_ylabel("")
+    return axes

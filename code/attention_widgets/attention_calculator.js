@@ -1,0 +1,213 @@
+import { bars, button, choice, fixed, hatches, html, messages, numberField, picture, say, scale, short, slider, svg, toggle, words } from "./core.js";
+
+const LEAST = 2, MOST = 6; // tokens
+const LIMIT = 99; // of a value that is typed in
+const PARTS = ["tokens", "scores", "values", "d_k", "scaled"]; // what an example gives and the model holds
+
+/** attention_mechanism.softmax of one row */
+export function softmax(scores) {
+  const top = Math.max(...scores);
+  const e = scores.map((s) => Math.exp(s - top));
+  const sum = e.reduce((a, b) => a + b);
+  return e.map((x) => x / sum);
+}
+
+/** One query: scores (n), values (n, d_v) -> what the softmax sees, weights a, parts a_j v_j, their sum z. */
+export function attend(scores, values, d_k, scaled = true) {
+  const seen = scores.map((s) => (scaled ? s / Math.sqrt(d_k) : s));
+  const a = softmax(seen);
+  const parts = values.map((v, j) => v.map((x) => a[j] * x));
+  const z = parts.reduce((sum, part) => sum.map((x, c) => x + part[c]));
+  return { seen, a, parts, z };
+}
+
+/** The patterns of the tokens, named. */
+function legend(node, tokens, fills) {
+  tokens.forEach((token, j) => {
+    const x = 2 + 114 * (j % 3), y = 4 + 22 * Math.floor(j / 3);
+    node.append(svg("rect", { x, y, width: 14, height: 14, fill: fills[j], class: "attn-line-v" }));
+    node.append(svg("text", { x: x + 20, y: y + 12 }, short(token, 10)));
+  });
+}
+
+/** A bar for each component of z, stacked from the parts a_j v_j: negative ones to the left of zero. */
+function mixture(node, tokens, values, { left, right, top, row }) {
+  const low = Math.min(0, ...values.flat()), high = Math.max(0, ...values.flat()) || (low < 0 ? 0 : 1);
+  const x = (value) => left + ((value - low) / (high - low)) * (right - left); // z stays within the values' range
+  const fills = hatches(node, tokens.length, "v");
+  legend(node, tokens, fills);
+  scale(node, [...new Set([low, 0, high])], x, top, top + row * values[0].length);
+  const rows = values[0].map((_, c) => {
+    const y = top + row * c, base = y + row / 2 + 5;
+    const pieces = fills.map((fill) => svg("rect", { y: y + 7, height: row - 14, fill, class: "attn-line-v" }));
+    const mark = svg("path", { class: "attn-z" });
+    const number = svg("text", { x: right + 64, y: base, "text-anchor": "end" });
+    const name = svg("text", { x: left - 10, y: base, "text-anchor": "end" }, `z[${c}]`);
+    node.append(name, ...pieces, mark, number);
+    return { pieces, mark, number, y };
+  });
+  return (parts, z) => rows.forEach(({ pieces, mark, number, y }, c) => {
+    const ends = { true: 0, false: 0 }; // how far the negative and the positive stack reach
+    pieces.forEach((piece, j) => {
+      const part = parts[j][c], from = ends[part < 0];
+      ends[part < 0] += part;
+      piece.setAttribute("x", x(Math.min(from, from + part)));
+      piece.setAttribute("width", x(Math.abs(part)) - x(0));
+    });
+    mark.setAttribute("d", `M${x(z[c]) - 5} ${y + 1}h10l-4 5v${row - 8}h-2v${8 - row}z`);
+    number.textContent = fixed(z[c]);
+  });
+}
+
+const HEADS = [
+  ["词元", "token"],
+  ["分数", "score", "s"],
+  ["缩放分数", "scaled score", "s / √dₖ"],
+  ["注意力权重", "attention weight", "a", "a"],
+];
+
+/** The same numbers as a table, so that nothing hangs on colour or length. */
+function table(tokens) {
+  const head = HEADS.map((texts) => Object.assign(words("th", ...texts), { scope: "col" }));
+  const line = (first) => {
+    const cells = [1, 2, 3].map(() => html("td"));
+    return { cells, node: html("tr", {}, Object.assign(first, { scope: "row" }), ...cells) };
+  };
+  const rows = tokens.map((token) => line(html("th", { textContent: token }))), total = line(words("th", "和", "sum"));
+  const node = html("table", {}, html("thead", {}, html("tr", {}, ...head)),
+    html("tbody", {}, ...rows.map((row) => row.node)), html("tfoot", {}, total.node));
+  return { node, show({ scores, scaled }, { seen, a }) {
+    const texts = scores.map((s, j) => [fixed(s), scaled ? fixed(seen[j]) : "—", fixed(a[j])]);
+    rows.forEach(({ cells }, j) => cells.forEach((cell, k) => (cell.textContent = texts[j][k])));
+    total.cells[2].textContent = fixed(a.reduce((x, y) => x + y));
+  } };
+}
+
+/** A slider for each score; the returned function moves them. */
+function scoreRows(pane, tokens, reach, set) {
+  const range = { key: 0.1, min: -reach, max: reach, step: 0.01 };
+  const rows = tokens.map((token, j) => slider(html("label", { textContent: token, title: token }), range, (s) => set(j, s)));
+  pane.replaceChildren(...rows.map(({ row }) => row));
+  const spoken = (s, a) => `${fixed(s)}, ${say("注意力权重", "attention weight")} ${fixed(a)}`;
+  return (scores, a) => rows.forEach(({ show }, j) => show(scores[j], fixed(scores[j]), spoken(scores[j], a[j])));
+}
+
+/** A number field for each value; the returned function fills them. */
+function valueRows(pane, tokens, d_v, set) {
+  const field = (token, j, c) => numberField(`${say("值", "value")} ${token} [${c}]`, LIMIT, (x) => set(j, c, x));
+  const rows = tokens.map((token, j) => Array.from({ length: d_v }, (_, c) => field(token, j, c)));
+  const name = (token) => html("span", { className: "attn-name", textContent: token, title: token });
+  pane.style.setProperty("--attn-columns", d_v);
+  pane.replaceChildren(...rows.flatMap((fields, j) => [name(tokens[j]), ...fields.map(({ node }) => node)]));
+  return (values) => rows.forEach((fields, j) => fields.forEach(({ show }, c) => show(values[j][c])));
+}
+
+/** Pictures and table for these tokens and values; the returned function draws scores and weights into them. */
+function views(panes, tokens, values) {
+  const top = 22 * Math.ceil(tokens.length / 3) + 8;
+  const weights = picture(346, 34 * tokens.length + 24, "注意力权重", "attention weights", "a", "a");
+  const output = picture(346, top + 40 * values[0].length + 24, "输出", "output", "z = Σ aⱼvⱼ", "z");
+  const drawWeights = bars(weights.node, tokens, { left: 66, right: 282, top: 0, row: 34, role: "a" });
+  const drawOutput = mixture(output.node, tokens, values, { left: 44, right: 282, top, row: 40 });
+  const numbers = table(tokens);
+  panes.weights.replaceChildren(weights.figure);
+  panes.output.replaceChildren(output.figure);
+  panes.table.replaceChildren(numbers.node);
+  return (state, result, text) => {
+    drawWeights(result.a);
+    drawOutput(result.parts, result.z);
+    numbers.show(state, result);
+    weights.describe(text.a);
+    output.describe(text.z);
+  };
+}
+
+/** The controls that stay: choice of example, reset, scaling, d_k, number of tokens. */
+function controls(model, commit) {
+  const examples = model.get("examples");
+  const parts = (index) => Object.fromEntries(PARTS.map((part) => [part, examples[index][part]]));
+  const load = (index) => commit({ example: index, ...parts(index) });
+  const [tokens, scores, values] = PARTS.slice(0, 3).map((part) => () => model.get(part));
+  const grow = () => commit({ tokens: [...tokens(), `t${tokens().length}`], scores: [...scores(), 0],
+    values: [...values(), values()[0].map(() => 0)] });
+  const shrink = () => commit({ tokens: tokens().slice(0, -1), scores: scores().slice(0, -1), values: values().slice(0, -1) });
+  const widths = [...new Set([1, 2, 4, 8, 16, 32, 64, 128, ...examples.map(({ d_k }) => d_k)])].sort((a, b) => a - b);
+  const names = examples.map(({ zh, en }, i) => [i, say(zh, en)]);
+  const example = choice(words("label", "示例", "Example"), names, (i) => load(Number(i)));
+  const scaled = toggle(words("label", "除以", "divide by", "√dₖ"), (on) => commit({ scaled: on }));
+  const d_k = choice(html("label", { textContent: "dₖ" }), widths.map((d) => [d, d]), (d) => commit({ d_k: Number(d) }));
+  const more = button("添加词元", "Add token", grow), fewer = button("删除词元", "Remove token", shrink);
+  const reset = button("重置", "Reset", () => load(model.get("example")));
+  const root = html("span");
+  const show = (state) => {
+    root.textContent = `√dₖ = ${fixed(Math.sqrt(state.d_k), 2)}`;
+    example.show(model.get("example"));
+    scaled.show(state.scaled);
+    d_k.show(state.d_k);
+    more.disabled = state.tokens.length >= MOST;
+    fewer.disabled = state.tokens.length <= LEAST;
+  };
+  return { example, scaled, d_k, root, more, fewer, reset, show };
+}
+
+/** On the left what the reader moves, on the right what it does. */
+function layout({ example, reset, scaled, d_k, root, more, fewer }, panes, { told, warned }) {
+  const bar = (...nodes) => html("div", { className: "attn-bar" }, ...nodes);
+  const group = (legend, ...nodes) => html("fieldset", {}, legend, ...nodes);
+  const scores = group(words("legend", "分数", "scores", "s"), panes.scores, bar(scaled.row, d_k.row, root), bar(more, fewer));
+  const values = group(words("legend", "值", "values", "V", "v"), panes.values, warned);
+  const grid = html("div", { className: "attn-panes" }, scores, panes.weights, values, panes.output);
+  return html("div", { className: "attn-widget" }, bar(example.row, reset), grid, panes.table, told);
+}
+
+function render({ model, el }) {
+  const said = messages();
+  const panes = { scores: html("div"), weights: html("div"), values: html("div", { className: "attn-values" }),
+    output: html("div"), table: html("div") };
+  const commit = (changes) => {
+    for (const [name, value] of Object.entries(changes)) model.set(name, value);
+    model.save_changes();
+  };
+  const setScore = (j, s) => commit({ scores: model.get("scores").map((old, i) => (i === j ? s : old)) });
+  const setValue = (j, c, x) => x === null
+    ? said.warn(`请输入 −${LIMIT} 到 ${LIMIT} 的数。`, `Enter a number from −${LIMIT} to ${LIMIT}.`)
+    : commit({ values: model.get("values").map((v, i) => v.map((old, k) => (i === j && k === c ? x : old))) });
+  const fixtures = controls(model, commit);
+  const reach = Math.max(6, ...model.get("examples").flatMap(({ scores }) => scores.map((s) => Math.ceil(Math.abs(s)))));
+  let shown = {}, text = {}, moveScores, fillValues, paint;
+
+  function build(tokens, values) { // only what other tokens or other values need
+    const next = { rows: JSON.stringify([tokens, values[0].length]), pictures: JSON.stringify([tokens, values]) };
+    if (next.rows !== shown.rows) moveScores = scoreRows(panes.scores, tokens, reach, setScore);
+    if (next.rows !== shown.rows) fillValues = valueRows(panes.values, tokens, values[0].length, setValue);
+    if (next.pictures !== shown.pictures) paint = views(panes, tokens, values);
+    shown = next;
+  }
+
+  function draw() {
+    const state = Object.fromEntries(PARTS.map((part) => [part, model.get(part)]));
+    const { tokens, scores, values, d_k, scaled } = state;
+    if (tokens.length !== scores.length || tokens.length !== values.length) return; // the other traits are on their way
+    build(tokens, values);
+    const result = attend(scores, values, d_k, scaled);
+    const line = (numbers) => numbers.map((x) => fixed(x)).join(", ");
+    text = { a: tokens.map((token, j) => `${token} ${fixed(result.a[j])}`).join(", "), z: `z = [${line(result.z)}]` };
+    fixtures.show(state);
+    moveScores(scores, result.a);
+    fillValues(values);
+    paint(state, result, text);
+    said.warn("");
+  }
+
+  const announce = () => said.tell(`${say("注意力权重", "attention weights")} ${text.a}; ${say("输出", "output")} ${text.z}`);
+  const root = layout(fixtures, panes, said);
+  root.addEventListener("change", announce); // once a movement is finished, not at each step of it
+  root.addEventListener("click", (event) => event.target.closest("button") && announce());
+  const watched = ["example", ...PARTS].map((name) => `change:${name}`);
+  watched.forEach((name) => model.on(name, draw));
+  draw();
+  el.append(root);
+  return () => watched.forEach((name) => model.off(name, draw));
+}
+
+export default { render };

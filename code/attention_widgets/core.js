@@ -1,0 +1,172 @@
+/** Shared by all widgets: words in the page's language, elements, labelled controls, pictures, messages. */
+
+/** On the site "zh", "en" or "both" (the body says so); anywhere else, Jupyter included, both. */
+const view = () => globalThis.document?.body?.dataset.bilingual ?? "both";
+
+/** The words for this page, as plain text. */
+export const say = (zh, en, lang = view()) => ({ zh, en })[lang] ?? `${zh} ${en}`;
+
+/** A number as text: fixed decimals, a true minus sign, never "−0". */
+export function fixed(x, digits = 4) {
+  const text = x.toFixed(digits);
+  return text.replace("-", Number(text) === 0 ? "" : "−");
+}
+
+/** An id that no other widget on the page has; each module carries its own copy of this file, so the page counts. */
+const fresh = () => `attn-${(globalThis.attentionIds = (globalThis.attentionIds ?? 0) + 1)}`;
+
+/** An HTML element with properties and children. */
+export function html(tag, properties = {}, ...children) {
+  const node = Object.assign(document.createElement(tag), properties);
+  node.append(...children);
+  return node;
+}
+
+/** An SVG element with attributes and text. */
+export function svg(tag, attributes = {}, text = "") {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.textContent = text;
+  return node;
+}
+
+/** The words for this page in an element, each language in a span that names it; then a symbol, in its role's colour. */
+export function words(tag, zh, en, symbol = "", role = "") {
+  const parts = [["zh-Hans", zh], ["en", en]].filter(([lang]) => view() === "both" || lang.startsWith(view()));
+  const spans = parts.map(([lang, textContent]) => html("span", { lang, textContent }));
+  if (symbol) spans.push(html("span", { className: role && `attn-text-${role}`, textContent: symbol }));
+  return html(tag, {}, ...spans.flatMap((span, i) => (i ? [" ", span] : [span])));
+}
+
+/** An input or select that keeps its keys in JupyterLab, which would take the arrows for itself. */
+function control(tag, properties) {
+  const node = html(tag, { id: fresh(), ...properties });
+  node.dataset.lmSuppressShortcuts = "true";
+  return node;
+}
+
+export function button(zh, en, onclick) {
+  return Object.assign(words("button", zh, en), { type: "button", onclick });
+}
+
+/** A list to choose from; options are [value, text]; show(value) moves it from outside, and adds what it lacks. */
+export function choice(label, options, onChange) {
+  const select = control("select", { onchange: () => onChange(select.value) });
+  const add = ([value, textContent]) => select.append(html("option", { value, textContent }));
+  options.forEach(add);
+  const show = (value) => {
+    if (![...select.options].some((option) => option.value === String(value))) add([value, value]);
+    select.value = value;
+  };
+  return { row: html("div", { className: "attn-field" }, Object.assign(label, { htmlFor: select.id }), select), show };
+}
+
+/** A switch. */
+export function toggle(label, onChange) {
+  const input = control("input", { type: "checkbox", onchange: () => onChange(input.checked) });
+  const row = html("div", { className: "attn-field" }, input, Object.assign(label, { htmlFor: input.id }));
+  return { row, show: (on) => (input.checked = on) };
+}
+
+/** A number field between −limit and limit; onInput gets the number, or null when there is none in the field. */
+export function numberField(name, limit, onInput) {
+  const input = control("input", { type: "number", step: "0.5", min: -limit, max: limit, ariaLabel: name, inputMode: "decimal" });
+  const good = () => Number.isFinite(input.valueAsNumber) && Math.abs(input.valueAsNumber) <= limit;
+  input.oninput = () => {
+    input.ariaInvalid = String(!good());
+    onInput(good() ? input.valueAsNumber : null);
+  };
+  const show = (value) => {
+    if (input.valueAsNumber !== value) input.value = value;
+    input.ariaInvalid = "false";
+  };
+  return { node: input, show };
+}
+
+/** A row of label, range input and value; arrows move by `key`, with Shift by the range's own step. */
+export function slider(label, { key, ...range }, onInput) {
+  const input = control("input", { type: "range", ...range });
+  const output = html("output", { htmlFor: input.id });
+  const row = html("div", { className: "attn-row" }, Object.assign(label, { htmlFor: input.id }), input, output);
+  input.addEventListener("input", () => onInput(Number(input.value)));
+  input.addEventListener("keydown", (event) => {
+    const way = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
+    if (!key || !way || event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    input.value = Number(input.value) + way * key;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+    input.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+  const show = (value, text, spoken = text) => {
+    if (Number(input.value) !== value) input.value = value;
+    output.value = text;
+    input.setAttribute("aria-valuetext", spoken);
+  };
+  return { row, show };
+}
+
+/** What the widget has to say: `tell` to a screen reader, once a change is finished; `warn` to everybody, "" when all is well. */
+export function messages() {
+  const told = html("p", { className: "attn-told" }), warned = html("p", { className: "attn-warned" });
+  told.setAttribute("aria-live", "polite");
+  warned.setAttribute("aria-live", "polite");
+  const tell = (text) => (told.textContent = text);
+  const warn = (zh, en) => warned.replaceChildren(...(zh ? [words("span", zh, en)] : []));
+  return { told, warned, tell, warn };
+}
+
+/** A picture with a visible caption and a title; describe(text) says what it shows now. */
+export function picture(width, height, zh, en, symbol, role) {
+  const [title, desc] = [svg("title", { id: fresh() }, say(zh, en)), svg("desc", { id: fresh() })];
+  const node = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", class: "attn-svg" });
+  node.setAttribute("aria-labelledby", title.id);
+  node.setAttribute("aria-describedby", desc.id);
+  node.append(title, desc);
+  const caption = words("figcaption", zh, en, symbol, role);
+  caption.ariaHidden = "true"; // the title says it already
+  return { figure: html("figure", {}, caption, node), node, describe: (text) => (desc.textContent = text) };
+}
+
+/** A text cut to the room it has. */
+export const short = (text, most) => ([...text].length > most ? [...text].slice(0, most - 1).join("") + "…" : text);
+
+const HATCHES = ["", "M0 6L6 0", "M3 0V6", "M0 0L6 6", "M0 3H6", "M0 0L6 6M0 6L6 0"];
+
+/** Fills that differ by pattern, not by colour, one for each of n things; they take the colour of `role`. */
+export function hatches(node, n, role) {
+  const defs = svg("defs"), ids = Array.from({ length: n }, fresh);
+  ids.forEach((id, j) => {
+    const pattern = svg("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse" });
+    const ground = svg("rect", { width: 6, height: 6, class: `attn-${role}`, "fill-opacity": j % HATCHES.length ? 0.25 : 0.7 });
+    pattern.append(ground, svg("path", { d: HATCHES[j % HATCHES.length], class: `attn-line-${role}`, "stroke-width": 1.6 }));
+    defs.append(pattern);
+  });
+  node.append(defs);
+  return ids.map((id) => `url(#${id})`);
+}
+
+/** A scale along the bottom of a picture: a faint line and a number at each tick; x(value) is its place. */
+export function scale(node, ticks, x, top, bottom) {
+  for (const tick of ticks) {
+    node.append(svg("line", { x1: x(tick), x2: x(tick), y1: top, y2: bottom, class: "attn-grid" }));
+    node.append(svg("text", { x: x(tick), y: bottom + 14, "text-anchor": "middle", class: "attn-tick" }, fixed(tick, 4).replace(/\.?0+$/, "")));
+  }
+}
+
+/** Horizontal bars for shares from 0 to 1, each with its name and its number; the returned function redraws them. */
+export function bars(node, names, { left, right, top, row, role }) {
+  const x = (share) => left + share * (right - left);
+  scale(node, [0, 0.5, 1], x, top, top + row * names.length);
+  const rows = names.map((name, j) => {
+    const y = top + row * j;
+    const bar = svg("rect", { x: left, y: y + 5, height: row - 10, rx: 2, class: `attn-${role}` });
+    const number = svg("text", { y: y + row / 2 + 4, class: "attn-number" });
+    node.append(svg("text", { x: left - 8, y: y + row / 2 + 4, "text-anchor": "end" }, short(name, 8)), bar, number);
+    return { bar, number };
+  });
+  return (shares) => rows.forEach(({ bar, number }, j) => {
+    bar.setAttribute("width", x(shares[j]) - left);
+    number.setAttribute("x", x(shares[j]) + 6);
+    number.textContent = fixed(shares[j]);
+  });
+}

@@ -1,0 +1,144 @@
+"""The commands of this course. Python 3.11 or newer is all they need.
+
+    python3 make.py book    build the site, serve it, print its address
+    python3 make.py build   build the site into book/_build/site
+    python3 make.py test    build the site, then run every test and every notebook
+    python3 make.py tidy    run the notebooks again and store their text outputs
+
+Whatever they install goes into .venv, whatever they build into book/_build.
+"""
+
+import sys
+
+# What follows is written in the syntax of Python 3.7, so that an older one gets as far as this sentence.
+if sys.version_info < (3, 11):  # noqa: UP036
+    this = ".".join(map(str, sys.version_info[:2]))
+    sys.exit(f"This course needs Python 3.11 or newer, and this is {this}: start make.py with a newer one.")
+
+import functools
+import http.server
+import importlib.util
+import os
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+SITE = ROOT / "book" / "_build" / "site"
+
+
+def say(text):
+    """Progress, at once even when the output is a file."""
+    print(f"▸ {text}", flush=True)
+
+
+def python(*args, failed):
+    """Run the environment's Python from the root of the course; if it fails, end with the sentence `failed`."""
+    if subprocess.run([PYTHON, *args], cwd=ROOT).returncode:
+        sys.exit(f"\n✗ {failed}")
+
+
+def install(*extras):
+    """Make .venv hold requirements.txt and `extras`; anew when a pin, this folder's place or the Python changes."""
+    if not (importlib.util.find_spec("venv") and importlib.util.find_spec("ensurepip")):
+        sys.exit("Python's venv or ensurepip is missing: `sudo apt install python3-venv` on Debian; then try again.")
+    import tomllib
+    import venv
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = f"{ROOT}\n{sys.version}\n{project}\n{(ROOT / 'requirements.txt').read_text('utf-8')}"
+    stamp = VENV / "installed.txt"
+    if not stamp.exists() or stamp.read_text("utf-8") != wanted:
+        say("installing the packages of requirements.txt into .venv (a minute or two, once)")
+        venv.create(VENV, with_pip=True, clear=True, symlinks=os.name != "nt")  # as `python -m venv` does
+        pip("--requirement", "requirements.txt")
+        stamp.write_text(wanted, "utf-8")
+    for extra in extras:
+        done = VENV / f"installed-{extra}.txt"
+        if not done.exists():
+            say(f"installing what `{extra}` needs besides")
+            pip("--editable", f".[{extra}]")
+            done.touch()
+
+
+def pip(*args):
+    """Install, and show which package is being fetched where a terminal can show it."""
+    command = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", *args]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, encoding="utf-8", errors="replace"
+    ) as run:
+        for line in run.stdout:
+            if sys.stdout.isatty() and line.startswith(("Collecting", "Downloading", "Installing")):
+                print(f"\r  {line.strip()[:76]:<76}", end="", flush=True)
+    if sys.stdout.isatty():
+        print("\r" + " " * 78, end="\r")
+    if run.returncode:
+        sys.exit("\n✗ The packages could not be installed (pip says why above): check the network, then try again.")
+
+
+def build():
+    """Build the three views of the book."""
+    python(
+        "tools/build_site.py",
+        failed="The site was not built. The first error above names the page and the cell: mend it, then try again.",
+    )
+
+
+def serve():
+    """Serve the site from the first free port at or after 8000 until Ctrl+C."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            """Say nothing of each request."""
+
+    for port in range(8000, 8100):
+        try:
+            server = http.server.ThreadingHTTPServer(("127.0.0.1", port), functools.partial(Quiet, directory=SITE))
+        except OSError:
+            continue  # somebody else's port
+        say(f"the course is at http://127.0.0.1:{port}/ (Ctrl+C stops it)")
+        try:
+            return server.serve_forever()
+        except KeyboardInterrupt:
+            return print()
+    sys.exit("No port between 8000 and 8099 is free: stop another server, or open book/_build/site/index.html.")
+
+
+def book():
+    """Build the site and serve it."""
+    install()
+    build()
+    serve()
+
+
+def test():
+    """Build the site and run every test; pytest's summary comes last."""
+    install("test")
+    build()
+    python("-m", "pytest", failed="Some tests failed: pytest names them above, with the place and the reason.")
+
+
+def tidy():
+    """Run the notebooks again and store their text outputs."""
+    install()
+    python(
+        "tools/tidy_notebooks.py", failed="The notebooks were not all run: mend the cell named above, then try again."
+    )
+
+
+def build_only():
+    """Build the site."""
+    install()
+    build()
+    say("the site is in book/_build/site")
+
+
+COMMANDS = {"book": book, "build": build_only, "test": test, "tidy": tidy}
+
+if __name__ == "__main__":
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="replace")  # ▸ and 中文 whatever the terminal says it speaks
+    if len(sys.argv) != 2 or sys.argv[1] not in COMMANDS:
+        sys.exit(__doc__)
+    COMMANDS[sys.argv[1]]()

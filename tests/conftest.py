@@ -1,0 +1,110 @@
+"""The built site behind a small server, and a browser that notes whatever a page should not do."""
+
+import functools
+import http.server
+import os
+import shutil
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from playwright.sync_api import Error, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+SITE = ROOT / "book" / "_build" / "site"
+BELOW = "/some/course"  # the site must not assume that it lies at the root of its host
+BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "msedge",
+    "microsoft-edge",
+)
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+LOCAL = ("http://127.0.0.1", "ws://127.0.0.1", "file:", "data:", "blob:")
+NO_BROWSER = "No Chromium was found: install Chromium or Chrome, or put its path into the variable COURSE_BROWSER."
+
+
+class Below(http.server.SimpleHTTPRequestHandler):
+    """Serves the site below a sub-path and nothing else."""
+
+    def translate_path(self, path):
+        return super().translate_path(path.removeprefix(BELOW) if path.startswith(BELOW + "/") else "/nothing-here")
+
+    def log_message(self, *args):
+        """Quiet."""
+
+
+@pytest.fixture(scope="session")
+def site_url():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Below, directory=SITE))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}{BELOW}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium, or a skip that says how to get it; where CI is set, its absence is a failure."""
+    path = os.environ.get("COURSE_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    with sync_playwright() as p:
+        try:
+            chromium = p.chromium.launch(executable_path=path, args=FLAGS)  # None: Playwright's own, if installed
+        except Error as error:
+            (pytest.fail if os.environ.get("CI") else pytest.skip)(f"{NO_BROWSER} ({str(error).splitlines()[0]})")
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def new_page(browser):
+    """new_page(**context options) -> page whose .log lists requests to others, console warnings, and failures."""
+
+    def new(**options):
+        context = browser.new_context(**options)
+        log = SimpleNamespace(external=[], console=[], failed=[])
+
+        def gate(route):
+            url = route.request.url
+            if url.startswith(LOCAL):
+                return route.continue_()
+            log.external.append(url)
+            route.abort()
+
+        def answered(response):
+            if response.status >= 400:
+                log.failed.append(f"{response.status} {response.url}")
+
+        def failed(request):
+            if request.failure != "net::ERR_ABORTED":  # aborted: we went on to another page
+                log.failed.append(request.url)
+
+        context.route("**/*", gate)
+        page = context.new_page()
+        page.on("console", lambda m: m.type in ("log", "debug", "info") or log.console.append(f"{m.type}: {m.text}"))
+        page.on("pageerror", lambda e: log.console.append(f"error: {e}"))
+        page.on("response", answered)
+        page.on("requestfailed", failed)
+        page.log = log
+        return page
+
+    return new
+
+
+@pytest.fixture
+def open_page(new_page):
+    """new_page, closed after the test."""
+    opened = []
+
+    def open_(**options):
+        opened.append(new_page(**options))
+        return opened[-1]
+
+    yield open_
+    for page in opened:
+        page.context.close()

@@ -1,0 +1,136 @@
+"""Figures show the matrix they were given, readable on light and dark pages."""
+
+import re
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.text import Text
+
+import attention_plots as ap
+
+matplotlib.use("Agg")
+SIGNED = np.linspace(-5, 5, 12).reshape(3, 4)
+SHARES = np.linspace(0, 1, 12).reshape(3, 4)
+HEAT_MAPS = [(ap.scores, SIGNED), (ap.scores, np.abs(SIGNED)), (ap.weights, SHARES)]
+
+
+@pytest.fixture(autouse=True)
+def no_figure_left():
+    plt.close("all")
+    yield
+    plt.close("all")
+
+
+def numbers(ax):
+    """The numbers in the cells, by row and column."""
+    places = {(round(t.get_position()[1]), round(t.get_position()[0])): t.get_text() for t in ax.texts}
+    n_q, n_k = np.max(list(places), axis=0) + 1
+    assert len(ax.texts) == len(places) == n_q * n_k
+    return np.array([[float(places[i, j].replace("−", "-")) for j in range(n_k)] for i in range(n_q)])
+
+
+def dark_site(rgb):
+    """Filter Effects Module 1: invert(1), then hue-rotate(180deg), on sRGB from 0 to 1."""
+    matrix = [[-0.574, 1.430, 0.144], [0.426, 0.430, 0.144], [0.426, 1.430, -0.856]]
+    return np.clip(matrix @ (1 - np.asarray(rgb)), 0, 1)
+
+
+def contrast(one, other):
+    """WCAG 2.2, of two sRGB colours from 0 to 1."""
+    linear = (np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) for c in np.array([one, other]))
+    low, high = sorted(c @ [0.2126, 0.7152, 0.0722] for c in linear)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("draw, M", HEAT_MAPS)
+def test_draws_on_the_given_axes_and_nowhere_else(draw, M):
+    given, current = plt.figure().subplots(), plt.figure()
+    assert draw(M, given) is given
+    assert plt.gcf() is current and len(plt.get_fignums()) == 2 and not current.axes
+
+
+@pytest.mark.parametrize("draw, M", HEAT_MAPS)
+def test_without_axes_it_makes_a_figure_and_leaves_the_current_one_alone(draw, M):
+    before = plt.figure()
+    ax = draw(M)
+    assert isinstance(ax, Axes) and ax.figure is not before and not before.axes and len(plt.get_fignums()) == 2
+
+
+@pytest.mark.parametrize("draw, M", HEAT_MAPS)
+def test_cells_hold_the_numbers_of_the_matrix(draw, M):
+    ax = draw(M)
+    np.testing.assert_allclose(numbers(ax), M, atol=0.0005)
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("query", "key")
+    assert ax.yaxis_inverted()  # query 0 on top, as in the printed matrix
+
+
+def test_blocked_scores_and_zeros_without_a_sign():
+    ax = ap.scores([[-np.inf, -0.0001], [2.0, -np.inf]])
+    assert [t.get_text() for t in ax.texts] == ["−∞", "0.000", "2.000", "−∞"]
+
+
+@pytest.mark.parametrize("draw, M", HEAT_MAPS)
+def test_numbers_are_readable_on_their_cells_on_both_pages(draw, M):
+    ax = draw(M)
+    ax.figure.canvas.draw()
+    pixels = np.asarray(ax.figure.canvas.buffer_rgba()) / 255
+    for text in ax.texts:
+        j, i = text.get_position()
+        x, y = ax.transData.transform((j - 0.42, i - 0.42)).astype(int)  # a corner of the cell, clear of the number
+        cell, ink = pixels[pixels.shape[0] - 1 - y, x], matplotlib.colors.to_rgb(text.get_color())
+        assert cell[3] == 1
+        assert contrast(ink, cell[:3]) >= 4.5, (i, j)
+        assert contrast(dark_site(ink), dark_site(cell[:3])) >= 4.5, (i, j)
+
+
+def test_words_beside_the_cells_are_readable_on_both_pages():
+    axes = ap.three_panels(SIGNED, SIGNED / 2, SHARES)
+    for text in axes[0].figure.findobj(Text):
+        ink = np.array(matplotlib.colors.to_rgb(text.get_color()))
+        assert contrast(ink, [1, 1, 1]) >= 4.5
+        assert contrast(dark_site(ink), [0x14 / 255, 0x18 / 255, 0x1E / 255]) >= 4.5
+
+
+def test_larger_is_darker_and_signs_differ_in_hue():
+    light = [sum(ap.WEIGHTS(x)[:3]) for x in SHARES.ravel()]
+    assert np.all(np.diff(light) < 0)
+    negative, zero, positive = ap.SCORES([0.0, 0.5, 1.0])[:, :3]
+    assert negative[0] > negative[2] and positive[0] < positive[2]  # warm, cool
+    assert zero.sum() > max(negative.sum(), positive.sum())
+
+
+def test_three_panels():
+    S = np.array([[1.07, 0.33, 0.85]])
+    axes = ap.three_panels(S, S / 2, np.array([[0.387, 0.267, 0.346]]), tokens=["a", "b", "c"])
+    assert axes.shape == (3,)
+    titles = [r"Raw scores $QK^\top$", r"Scaled $/\sqrt{d_k}$", "Weights"]
+    assert [ax.get_title() for ax in axes] == titles
+    for ax, M in zip(axes, (S, S / 2, [[0.387, 0.267, 0.346]]), strict=True):
+        np.testing.assert_allclose(numbers(ax), M, atol=0.0005)
+        assert [t.get_text() for t in ax.get_xticklabels()] == ["a", "b", "c"]
+    raw, scaled, _ = (ax.images[0].get_clim() for ax in axes)
+    assert raw == scaled == (-1.07, 1.07)
+
+
+def test_tokens_name_rows_and_columns():
+    axes = ap.three_panels(np.eye(3), np.eye(3) / 2, np.eye(3), ["I", "love", "NN"])
+    assert [t.get_text() for t in axes[0].get_yticklabels()] == ["I", "love", "NN"]
+
+
+def test_figure_text_is_english_and_the_figure_transparent():
+    fig = ap.three_panels(SIGNED, SIGNED / 2, SHARES)[0].figure
+    assert not re.search(r"[\u3000-\u9fff\uff00-\uffef]", "".join(t.get_text() for t in fig.findobj(Text)))
+    assert fig.get_facecolor()[3] == 0
+
+
+@pytest.mark.parametrize("bad, words", [
+    ({"S": np.zeros((2, 3, 3))}, "choose one head"),
+    ({"S": np.eye(3), "keys": ["a", "b"]}, "3 keys, but 2 names"),
+    ({"S": np.eye(3), "queries": ["a"]}, "3 queries, but 1 names"),
+])  # fmt: skip
+def test_misfits_are_told(bad, words):
+    with pytest.raises(ValueError, match=words):
+        ap.scores(**bad)

@@ -1,0 +1,61 @@
+"""House rules of the tree."""
+
+import ast
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+CODE = ROOT / "code"
+
+
+def imports(path):
+    """Top-level names of the modules that a file imports anywhere."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module.split(".")[0]
+
+
+def test_code_is_no_package_so_that_the_standard_library_keeps_its_name():
+    assert not (CODE / "__init__.py").exists()
+    found = subprocess.run(
+        [sys.executable, "-c", "import code; print(code.__file__)"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert Path(found.stdout.strip()).parent == Path(sysconfig.get_path("stdlib"))
+
+
+def test_the_mathematics_needs_numpy_alone():
+    assert set(imports(CODE / "attention_mechanism.py")) - set(sys.stdlib_module_names) == {"numpy", "attention_trace"}
+
+
+def test_imports_run_one_way():
+    ours = {p.stem: p for p in CODE.glob("*.py")} | {"attention_widgets": CODE / "attention_widgets" / "__init__.py"}
+    needs = {name: set(imports(path)) & set(ours) for name, path in ours.items()}
+    assert not any(name.endswith("utils") for name in ours)
+    assert not [name for name, wanted in needs.items() if "attention_widgets" in wanted]
+    assert needs["attention_colours"] == set() and needs["attention_plots"] <= {
+        "attention_mechanism",
+        "attention_colours",
+    }
+
+
+def test_pins_are_exact():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    wanted = (ROOT / "requirements.txt").read_text("utf-8").splitlines() + project["build-system"]["requires"]
+    wanted += [pin for extra in project["project"]["optional-dependencies"].values() for pin in extra]
+    assert not [pin for pin in wanted if not re.fullmatch(r"#.*|-e \.|[\w-]+==[\w.]+", pin)]
+
+
+@pytest.mark.parametrize("command", [["check"], ["format", "--check"]])
+def test_ruff_is_content(command):
+    run = subprocess.run(
+        [sys.executable, "-m", "ruff", *command, "--quiet", "."], cwd=ROOT, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stdout + run.stderr

@@ -1,0 +1,77 @@
+"""make.py as a newcomer meets it."""
+
+import ast
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run(code, **options):
+    """Run Python code that has make.py as the module `make`."""
+    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, encoding="utf-8", **options)
+
+
+def test_an_old_python_gets_a_sentence():
+    ast.parse((ROOT / "make.py").read_text("utf-8"), feature_version=(3, 7))
+    tried = run("import sys; sys.version_info = (3, 9, 2, 'final', 0); import make")
+    assert tried.returncode == 1
+    assert tried.stderr == "This course needs Python 3.11 or newer, and this is 3.9: start make.py with a newer one.\n"
+
+
+@pytest.mark.parametrize("missing", ["venv", "ensurepip"])
+def test_a_python_without_venv_gets_the_remedy(missing):
+    lose = f"make.importlib.util.find_spec = lambda name: None if name == '{missing}' else find(name)"
+    tried = run(f"import make; find = make.importlib.util.find_spec; {lose}; make.install()")
+    assert tried.returncode == 1 and "sudo apt install python3-venv" in tried.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["boook"], ["build", "test"]])
+def test_unknown_words_get_the_list_of_commands(words):
+    tried = subprocess.run([sys.executable, "make.py", *words], cwd=ROOT, capture_output=True, encoding="utf-8")
+    assert tried.returncode == 1
+    assert re.findall(r"make\.py (\w+) ", tried.stderr) == ["book", "build", "test", "tidy"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGINT cannot be sent to one child on Windows")
+def test_serving_takes_the_next_free_port_and_stops_quietly():
+    with socket.socket() as taken:
+        try:
+            taken.bind(("127.0.0.1", 8000))
+            taken.listen()
+        except OSError:
+            pass  # somebody else's, which serves the purpose
+        server = subprocess.Popen(
+            [sys.executable, "-c", "import make; make.serve()"],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            env=os.environ | {"PYTHONUTF8": "1"},
+        )
+        address = re.search(r"http://127\.0\.0\.1:(\d+)/", server.stdout.readline())
+        assert 8000 < int(address[1]) < 8100
+        assert "注意力机制" in urllib.request.urlopen(address[0]).read().decode()
+        server.send_signal(signal.SIGINT)
+        _, errors = server.communicate(timeout=20)
+    assert server.returncode == 0 and errors == ""
+
+
+def test_a_failed_step_ends_with_what_to_do(tmp_path):
+    tried = run(
+        "import make, sys; make.PYTHON = sys.executable; make.python('-c', 'raise SystemExit(3)', failed='Do this.')"
+    )
+    assert tried.returncode == 1 and tried.stderr.endswith("✗ Do this.\n")
+
+
+def test_packages_that_cannot_be_installed_end_with_what_to_do():
+    tried = run("import make, sys; make.PYTHON = sys.executable; make.pip('--no-index', 'no-such-package')")
+    assert tried.returncode == 1 and tried.stderr.rstrip().endswith("check the network, then try again.")

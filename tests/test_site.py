@@ -1,0 +1,343 @@
+"""The built site in a real browser.  The tests share the visits to each page of each view: at a desk, on a phone."""
+
+import json
+import re
+from html import unescape
+
+import pytest
+
+from bilingual import LANGS
+from build_site import SOURCES, digest
+from conftest import ROOT, SITE
+
+VIEWS = ["zh", "en", "both"]
+PAGES = sorted(p.relative_to(SITE).as_posix() for v in VIEWS for p in (SITE / v).glob("*.html"))
+CHAPTER = "02_derivation.html"
+SECTION = "first-example-three-unit-vectors"
+HAN = re.compile("[\u3400-\u9fff]")
+LOADS = re.compile(r'<(?:script|img|iframe|source|link rel="(?:stylesheet|preload|icon)")\b[^>]*>')
+READY = "document.documentElement.dataset.widgets === 'ready'"
+
+AT_A_DESK, ON_A_PHONE = (
+    (ROOT / "tests" / f"seen_{where}.js").read_text("utf-8") for where in ("at_a_desk", "on_a_phone")
+)
+PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
+
+
+@pytest.fixture(scope="session")
+def visit(new_page, site_url):
+    """visit(page name, place) -> what a script saw there, with the page's log; each pair is visited once."""
+    places = {
+        "desk": (AT_A_DESK, {"viewport": {"width": 1300, "height": 1000}}),
+        "phone": (ON_A_PHONE, PHONE | {"color_scheme": "dark"}),
+        "light phone": (ON_A_PHONE, PHONE | {"color_scheme": "light"}),
+    }
+    open_pages, seen = {}, {}
+
+    def visit_(name, place):
+        if (name, place) not in seen:
+            script, options = places[place]
+            if place not in open_pages:
+                open_pages[place] = new_page(**options)
+            page = open_pages[place]
+            page.log.external, page.log.console, page.log.failed = [], [], []
+            page.goto(f"{site_url}/{name}", wait_until="load")
+            if page.locator('script[type="application/vnd.jupyter.widget-view+json"]').count():
+                page.wait_for_function(READY)
+            page.wait_for_load_state("networkidle")
+            seen[name, place] = page.evaluate(script) | {"log": (page.log.external, page.log.console, page.log.failed)}
+        return seen[name, place]
+
+    return visit_
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_asks_nobody_and_says_nothing(visit, name):
+    assert visit(name, "desk")["log"] == visit(name, "phone")["log"] == ([], [], [])
+
+
+@pytest.mark.parametrize("name", [p for p in PAGES if p.startswith("en/")])
+def test_english_pages_show_no_chinese_outside_what_is_marked_as_such(visit, name):
+    seen = visit(name, "desk")
+    text = seen["text"]
+    for piece in seen["foreign"]:
+        text = text.replace(piece, "", 1)
+    assert not HAN.findall(text) and not HAN.findall(seen["title"])
+
+
+@pytest.mark.parametrize("name", [p for p in PAGES if p.startswith("zh/")])
+def test_chinese_pages_speak_chinese_around_the_text_too(visit, name):
+    around = visit(name, "desk")["around"].replace("English", "", 1)  # the switch names it so
+    assert HAN.search(around) and not re.findall(r"[A-Za-z]{3,}", around.replace("Ctrl", "").replace("Copyright", ""))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_formulas_are_typeset_and_marks_rendered(visit, name):
+    seen = visit(name, "desk")
+    assert seen["formulas"] == seen["typeset"] == seen["readable"]
+    assert seen["stars"] is None
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_is_well_formed(visit, name):
+    seen = visit(name, "desk")
+    assert seen["duplicates"] == [] and seen["unsized"] == [] and seen["unnamed"] == []
+    levels = seen["headings"]
+    assert levels[:1] == [1] and levels.count(1) == 1
+    assert all(deeper <= level + 1 for level, deeper in zip(levels, levels[1:], strict=False))
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("place", ["phone", "light phone"])
+def test_small_phone_needs_no_sideways_scroll_and_text_is_readable(visit, name, place):
+    seen = visit(name, place)
+    assert seen["widths"] == [360, 360]
+    assert seen["theme"] == ("dark" if place == "phone" else "light")
+    assert seen["faint"] == []
+
+
+@pytest.mark.parametrize("stem", sorted({p.split("/")[1] for p in PAGES}))
+def test_all_views_have_the_same_sections(visit, stem):
+    zh, en, both = (visit(f"{view}/{stem}", "desk")["sections"] for view in VIEWS)
+    assert zh == en == both
+    assert SECTION in zh or stem != CHAPTER
+
+
+def test_the_site_is_built_from_what_is_here():
+    assert (SITE / "built-from.txt").read_text() == digest(*SOURCES)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("notebook", sorted((ROOT / "book").glob("*.ipynb")), ids=lambda p: p.stem)
+def test_the_page_shows_what_the_notebook_prints(view, notebook):
+    html = (SITE / view / f"{notebook.stem}.html").read_text("utf-8")
+    shown = unescape(re.sub(r"<[^>]+>", "", html))
+    for cell in json.loads(notebook.read_text("utf-8"))["cells"]:
+        for output in cell.get("outputs", []):
+            text = "".join(output.get("text", output.get("data", {}).get("text/plain", "")))
+            if not re.match(r"<Figure|\w+\(tokens=", text):  # a picture or a widget stands in its place
+                assert text.strip() in shown
+
+
+def test_nothing_in_a_page_points_a_script_style_or_picture_elsewhere():
+    for name in PAGES:
+        html = (SITE / name).read_text("utf-8")
+        assert not [tag for tag in LOADS.findall(html) if re.search(r'(?:src|href)="(?:https?:)?//', tag)]
+
+
+def test_pages_load_one_style_one_script_and_nothing_twice():
+    for name in PAGES:
+        html = (SITE / name).read_text("utf-8")
+        scripts = re.findall(r'<script[^>]* src="([^"]+)"', html)
+        assert len(re.findall(r'rel="stylesheet"', html)) == 1 and len(scripts) == len(set(scripts))
+        assert not re.search(r"<script(?![^>]*defer)[^>]* src=", html), "a script that holds up the first paint"
+
+
+def test_every_local_link_and_picture_is_there():
+    ids = {p: set(re.findall(r'\bid="([^"]+)"', (SITE / p).read_text("utf-8"))) for p in PAGES}
+    for name in PAGES:
+        view = name.split("/")[0]
+        for address in re.findall(r'\b(?:href|src)="([^"]+)"', (SITE / name).read_text("utf-8")):
+            if re.match(r"[a-z]+:", address):
+                continue
+            path, _, anchor = address.partition("#")
+            path = path.partition("?")[0]
+            target = (SITE / view / path).resolve() if path else SITE / name
+            assert target.exists(), (name, address)
+            page = target.relative_to(SITE).as_posix()
+            assert not anchor or page not in ids or anchor in ids[page], (name, address)
+
+
+# ---------------------------------------------------------------- widgets
+@pytest.fixture(scope="session")
+def numbers():
+    """Text -> the decimal numbers in it."""
+    return lambda text: [float(x.replace("−", "-")) for x in re.findall(r"[-−]?\d+\.\d+", text)]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_sliders_move_the_picture_by_key_and_by_drag(open_page, site_url, view):
+    page = open_page()
+    page.goto(f"{site_url}/{view}/{CHAPTER}")
+    page.wait_for_function(READY)
+    widget = page.locator(".afm-view").first
+    sliders, picture = widget.locator("input[type=range]"), widget.locator("svg").first
+    assert sliders.count() >= 3
+    for i in range(sliders.count()):
+        slider, seen = sliders.nth(i), {picture.inner_html()}
+        slider.focus()
+        spoken = slider.get_attribute("aria-valuetext")
+        page.keyboard.press("ArrowRight")
+        seen.add(picture.inner_html())
+        assert slider.get_attribute("aria-valuetext") != spoken
+        slider.scroll_into_view_if_needed()
+        box = slider.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x - box["width"] / 4, y, steps=5)
+        page.mouse.up()
+        seen.add(picture.inner_html())
+        assert len(seen) == 3, f"slider {i}"
+    assert page.log.console == []
+
+
+def test_picture_tells_a_screen_reader_the_weights_that_it_shows(open_page, site_url, numbers):
+    page = open_page()
+    page.goto(f"{site_url}/en/{CHAPTER}")
+    page.wait_for_function(READY)
+    widget = page.locator(".afm-view").first
+    widget.locator("input[type=range]").first.focus()
+    page.keyboard.press("ArrowRight")
+    svg = widget.locator("svg").first
+    described = page.locator("#" + svg.get_attribute("aria-describedby")).text_content()
+    shown = [n for text in svg.locator("text.attn-number").all_text_contents() for n in numbers(text)]
+    assert shown and abs(sum(shown) - 1) < 1e-3
+    assert numbers(described) == shown
+
+
+@pytest.mark.parametrize("view, has_zh, has_en", [("zh", True, False), ("en", False, True), ("both", True, True)])
+def test_widget_speaks_the_language_of_the_page(open_page, site_url, view, has_zh, has_en):
+    page = open_page()
+    page.goto(f"{site_url}/{view}/{CHAPTER}")
+    page.wait_for_function(READY)
+    widget = page.locator(".afm-view").first
+    words = widget.inner_text() + "".join(widget.locator("svg title, svg desc").all_text_contents())
+    assert bool(HAN.search(words)) == has_zh
+    assert bool(re.search("weight", words)) == has_en
+    for label in widget.locator("label, legend, th, button, figcaption").all():
+        for node in label.locator("[lang]").all():
+            assert bool(HAN.search(node.inner_text())) == (node.get_attribute("lang") == LANGS["zh"])
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_without_javascript_the_page_is_complete(open_page, site_url, view):
+    page = open_page(java_script_enabled=False)
+    page.goto(f"{site_url}/{view}/{CHAPTER}")
+    still = page.locator(".widget-still svg").first
+    assert still.is_visible() and "0.4519" in still.text_content()
+    title = still.locator("title").first.text_content()
+    assert bool(HAN.search(title)) == (view != "en") and bool(re.search("[A-Za-z]{4}", title)) == (view != "zh")
+    assert page.locator(".math .katex-html").first.is_visible()
+    page.locator("details.solution summary").first.click()
+    assert page.locator("details.solution p, details.solution li").first.is_visible()
+    page.locator('.lang-switch a[data-lang="both"], .lang-switch a[data-lang="zh"]').last.click()
+    page.wait_for_url("**/both/**")
+
+
+def test_a_widget_that_cannot_start_leaves_its_still_picture(open_page, site_url):
+    page = open_page()
+    page.route(
+        f"**/{CHAPTER}",
+        lambda route: route.fulfill(
+            body=(SITE / "en" / CHAPTER).read_text("utf-8").replace("function render(", "function renders("),
+            content_type="text/html",
+        ),
+    )
+    page.goto(f"{site_url}/en/{CHAPTER}")
+    page.wait_for_function(READY)
+    assert page.locator(".widget-still svg").first.is_visible()
+    assert [line for line in page.log.console if "widget" in line]
+
+
+def test_state_is_the_same_in_all_views():
+    """Executed once: the same widget models in every view."""
+
+    def models(view):
+        text = (SITE / view / CHAPTER).read_text("utf-8")
+        return sorted(json.loads(re.search(r'widget-state\+json">(.*?)</script>', text, re.S)[1])["state"])
+
+    assert models("zh") == models("en") == models("both")
+
+
+# ---------------------------------------------------------------- languages, search, copying
+def test_language_switch_keeps_the_section_and_the_root_remembers(open_page, site_url):
+    page = open_page(locale="en-US")
+    page.goto(f"{site_url}/zh/{CHAPTER}#{SECTION}")
+    page.get_by_role("link", name="English", exact=True).click()
+    page.wait_for_url(f"**/en/{CHAPTER}#{SECTION}")
+    page.locator('.lang-switch a[data-lang="both"]').click()
+    page.wait_for_url(f"**/both/{CHAPTER}#{SECTION}")
+    page.goto(f"{site_url}/")
+    page.wait_for_url("**/both/index.html")
+
+
+@pytest.mark.parametrize("locale, view", [("en-US", "en"), ("zh-CN", "zh"), ("zh-TW", "zh"), ("fr-FR", "en")])
+def test_root_follows_the_browser(open_page, site_url, locale, view):
+    page = open_page(locale=locale)
+    page.goto(f"{site_url}/")
+    page.wait_for_url(f"**/{view}/index.html")
+
+
+def test_root_without_javascript_offers_the_three_views(open_page, site_url):
+    page = open_page(java_script_enabled=False)
+    page.goto(f"{site_url}/")
+    for view in VIEWS:
+        assert page.locator(f'a[href="{view}/index.html"]').is_visible()
+
+
+def test_lang_in_the_address(open_page, site_url):
+    page = open_page()
+    page.goto(f"{site_url}/zh/{CHAPTER}?lang=en#{SECTION}")
+    page.wait_for_url(f"**/en/{CHAPTER}#{SECTION}")
+
+
+@pytest.mark.parametrize(
+    "view, query",
+    [
+        ("zh", "权重"),
+        ("zh", "缩放分数"),
+        ("zh", "softmax 之前"),
+        ("zh", "凸组合"),
+        ("en", "weights"),
+        ("en", "heatmap"),
+        ("both", "行和"),
+    ],
+)
+def test_search_finds_the_chapter(open_page, site_url, view, query):
+    page = open_page()
+    page.goto(f"{site_url}/{view}/search.html?q={query}")
+    page.locator("ul.search li a").first.wait_for()
+    assert "02_derivation" in page.locator("ul.search").inner_html()
+    page.wait_for_load_state("networkidle")
+    assert page.log.console == []
+
+
+def test_search_dialog_leads_to_the_search_page(open_page, site_url):
+    page = open_page()
+    page.goto(f"{site_url}/zh/index.html", wait_until="load")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("权重")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/zh/search.html?q=*")
+    page.locator("ul.search li a").first.wait_for()
+    assert page.log.console == []
+
+
+def test_a_formula_is_copied_as_tex(open_page, site_url):
+    page = open_page()
+    page.goto(f"{site_url}/en/{CHAPTER}")
+    copied = page.evaluate("""() => {
+      const formula = document.querySelector("div.math .katex"), range = document.createRange();
+      range.setStart(formula.querySelector(".katex-html").lastChild, 0); // part of it is enough
+      range.setEndAfter(formula);
+      getSelection().removeAllRanges();
+      getSelection().addRange(range);
+      const event = new ClipboardEvent("copy", { clipboardData: new DataTransfer(), bubbles: true, cancelable: true });
+      document.dispatchEvent(event);
+      return event.clipboardData.getData("text/plain");
+    }""")
+    assert copied.strip() == r"$$Q = X W_Q, \qquad K = X W_K, \qquad V = X W_V$$"
+
+
+def test_opens_from_the_disk(open_page):
+    page = open_page(locale="zh-CN")
+    page.goto((SITE / "index.html").as_uri())
+    page.wait_for_url("**/zh/index.html")
+    page.goto((SITE / "zh" / CHAPTER).as_uri())
+    page.wait_for_function(READY)
+    page.get_by_role("link", name="English", exact=True).click()
+    page.wait_for_url(f"**/en/{CHAPTER}")
+    page.goto((SITE / "en" / "search.html").as_uri() + "?q=weights")
+    page.locator("ul.search li a").first.wait_for()
+    assert (page.log.external, page.log.failed, page.log.console) == ([], [], [])

@@ -1,0 +1,131 @@
+"""Build book/_build/site: the views zh, en and both of one book, executed once.
+
+Outputs of executed notebooks are kept in a folder named by everything a cell can see besides its own text (code/,
+book/data/, requirements.txt, Python); jupyter-cache's own key is the text of the cells.  Everything else is rebuilt
+from nothing, unless nothing at all has changed; so no page can be stale, and a failure leaves no site to serve.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BOOK = ROOT / "book"
+BUILD = BOOK / "_build"
+NEW, SITE = BUILD / "new", BUILD / "site"
+ZH_WORDS = {
+    "language": "zh_CN",
+    "nb_code_prompt_show": "显示代码",
+    "nb_code_prompt_hide": "隐藏代码",
+}
+VIEWS = {
+    "zh": {"html_title": "注意力机制", "author": "课程作者", **ZH_WORDS},
+    "en": {"html_title": "The Attention Mechanism", "author": "The course authors", "language": "en"},
+    "both": {"html_title": "注意力机制 · The Attention Mechanism", "author": "课程作者", **ZH_WORDS},
+}
+SOURCES = ("book", "code", "tools", "requirements.txt")
+SKIPPED = {"_build", "__pycache__", ".ipynb_checkpoints"}
+
+
+def digest(*names):
+    """Hash of the named files and folders under the root, and of the Python that runs."""
+    h = hashlib.sha256(f"{sys.version} {os.environ.get('SITE_URL')}".encode())
+    for top in (ROOT / name for name in names):
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            if path.is_file() and not SKIPPED & set(path.relative_to(ROOT).parts):
+                h.update(f"{path.relative_to(ROOT).as_posix()}\0{path.stat().st_size}\0".encode())
+                h.update(path.read_bytes())
+    return h.hexdigest()[:16]
+
+
+def toc(view):
+    """The table of contents with captions "中文 | English" in the view's language(s)."""
+    text = (BOOK / "_toc.yml").read_text("utf-8")
+    pick = {"zh": r"\1\2", "en": r"\1\3", "both": r"\1\2 · \3"}[view]
+    path = BUILD / f"toc.{view}.yml"
+    path.write_text(re.sub(r"(caption: )(.+?) \| (.+)", pick, text), "utf-8")
+    return path
+
+
+def build_view(view, cache):
+    """Build one view.  One process each, because Sphinx keeps its message catalogue in a global."""
+    from jupyter_book.sphinx import build_sphinx
+
+    out = BUILD / "views" / view / "html"  # a parent of its own: myst-nb writes ../jupyter_execute
+    result = build_sphinx(
+        str(BOOK),
+        str(out),
+        path_config=str(BOOK / "_config.yml"),
+        noconfig=True,
+        doctreedir=str(out.parent / "doctrees"),
+        warningiserror=True,
+        keep_going=True,
+        quiet=True,
+        confoverrides={
+            "bilingual_mode": view,
+            "shared_url": "../../shared",
+            "nb_execution_mode": "cache",
+            "nb_execution_cache_path": cache,
+            "nb_execution_show_tb": True,
+            "external_toc_path": str(toc(view)),
+            "latex_individualpages": False,
+            "bilingual_baseurl": os.environ.get("SITE_URL", ""),  # known where the site is published
+            **VIEWS[view],
+        },
+    )
+    if result != 0:  # build_sphinx returns an exception instead of raising it
+        sys.exit(f"{view}: {result}")
+    missing = [nb.stem for nb in BOOK.glob("*.ipynb") if not (out / f"{nb.stem}.html").exists()]
+    if missing:
+        sys.exit(f"{view}: no page for {', '.join(missing)}; is each notebook named in _toc.yml?")
+    shutil.move(out, NEW / view)
+
+
+def build_views(*views, cache):
+    """Build views side by side; stop if any of them fails."""
+    env = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"}  # no .pyc that is older than its source
+    command = [sys.executable, "-W", "ignore::UserWarning:zmq", __file__]
+    children = [subprocess.Popen([*command, view, cache], cwd=ROOT, env=env) for view in views]
+    codes = [child.wait() for child in children]
+    if any(codes):
+        sys.exit(1)
+
+
+def share():
+    """What all views load, once, at the root of the site; then nothing more than is needed."""
+    sys.path.insert(0, str(BOOK / "_ext"))
+    from offline_site import copy_shared
+    from trim_site import trim
+
+    copy_shared(NEW / "shared")
+    trim(NEW)
+    shutil.copy(ROOT / "tools" / "chooser.html", NEW / "index.html")
+    (NEW / ".nojekyll").touch()  # GitHub Pages would drop _static
+
+
+def main():
+    wanted, stamp = digest(*SOURCES), SITE / "built-from.txt"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return print("▸ the site is up to date", flush=True)
+    start = time.monotonic()
+    cache = BUILD / "executed" / digest("code", "book/data", "requirements.txt")
+    for path in [SITE, NEW, BUILD / "views", *(p for p in BUILD.glob("executed/*") if p != cache)]:
+        shutil.rmtree(path, ignore_errors=True)
+    NEW.mkdir(parents=True)
+    print("▸ running the notebooks and building the Chinese view (1 of 3)", flush=True)
+    build_views("zh", cache=str(cache))
+    print("▸ building the English view and the one in both languages (2 and 3)", flush=True)
+    build_views("en", "both", cache=str(cache))  # these find the outputs in the cache
+    share()
+    (NEW / stamp.name).write_text(wanted)
+    NEW.rename(SITE)
+    print(f"▸ the site was built in {time.monotonic() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    build_view(*sys.argv[1:]) if len(sys.argv) > 1 else main()

@@ -1,0 +1,183 @@
+"""Make a built site light: one style and one script for all pages, only the glyphs and files that are used.
+
+The theme gives each page some twenty small files, most of them before the first paint.  Here the styles and the
+scripts that every page has become one file each in shared/, named by their content, so that a browser may keep them.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+from functools import cache
+from html import unescape
+from io import BytesIO
+from pathlib import Path
+
+from fontTools import subset
+
+STYLE = re.compile(r'[ \t]*<link\b[^>]*\brel="stylesheet"[^>]*>\n?')
+SCRIPT = re.compile(r'[ \t]*<script\b[^>]*\bsrc="[^"]*"[^>]*></script>\n?')
+PRELOAD = re.compile(r'[ \t]*<link\b[^>]*\brel="preload"[^>]*>\n?')
+IMAGE = re.compile(r'<img\b[^>]*\bsrc="[^"]*"[^>]*>')
+ADDRESS = re.compile(r'\b(?:href|src)="([^"?#]+)')
+URL = re.compile(r"""url\((['"]?)(?!data:|#|@)([^)'"?#]+)[^)]*?\1\)""")
+IMPORT = re.compile(r'@import "([^"]+)";')
+OLD_FONT = re.compile(r',\s*url\([^)]*\)\s*format\("(?:woff|truetype)"\)')  # every browser with modules reads woff2
+OPTIONS = re.compile(r'<script\b[^>]*\bsrc="([^"?]*documentation_options\.js)[^"]*"></script>')
+ICONS_AGAIN = "fontawesome.js"  # 1.5 MB of icons that the theme's web font already has
+
+
+def pages(site):
+    return sorted(site.glob("*/*.html"))
+
+
+def files(page, html, pattern):
+    """{tag: the file of this site that it loads} in the order of the page."""
+    found = {tag: (page.parent / ADDRESS.search(tag)[1]).resolve() for tag in pattern.findall(html)}
+    return {tag: path for tag, path in found.items() if path.is_file()}
+
+
+def write_named(folder, stem, suffix, data):
+    """Write bytes to a file whose name ends in a hash of them, and return that name."""
+    name = f"{stem}-{hashlib.sha256(data).hexdigest()[:10]}{suffix}"
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(data)
+    return name
+
+
+def used_icons(css, names):
+    """Code points of the icon font that the styles show on their own or by one of the classes `names`."""
+    points = {int(c, 16) for c in re.findall(r'--pst-icon-[a-z-]+:\s*"\\([0-9a-f]+)', css)}
+    for selector, point in re.findall(r'([^{}]*)\{(?:--fa:|[^}]*content:\s*)"\\([0-9a-f]{2,5})"', css):
+        classes = set(re.findall(r"\.(fa-[a-z0-9-]+)", selector))
+        if classes & names or not classes:
+            points.add(int(point, 16))
+    return points
+
+
+def drop_icon_rules(css, names):
+    """The style less the rules of icons that nothing shows: two thousand of them."""
+    one = r"\.fa-[\w-]+(?::{1,2}before)?"
+    rule = rf'((?:{one},)*{one})\{{(?:--fa|content):"\\[^"]*"(?:;--fa--fa:"[^"]*")?\}}'
+    return re.sub(rule, lambda m: m[0] if set(re.findall(r"fa-[\w-]+", m[1])) & names else "", css)
+
+
+@cache
+def with_glyphs(font, points):
+    """A woff2 font (bytes) cut down to these code points (a frozenset)."""
+    options = subset.Options(flavor="woff2")
+    loaded = subset.load_font(BytesIO(font), options)
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(unicodes=points)
+    subsetter.subset(loaded)
+    subset.save_font(loaded, out := BytesIO(), options)
+    return out.getvalue()
+
+
+def gather_style(paths, shared, letters, names):
+    """The styles as one text with their imports in place.  The files that they point to go to shared/files: icon fonts
+    with the icons `names` and those of the style itself, other fonts (KaTeX's) with `letters`."""
+
+    sources = []  # by number, since a path may hold what ends a url()
+
+    def numbered(path):
+        sources.append(path.resolve())
+        return f"url(@{len(sources) - 1})"
+
+    def read(path):
+        text = IMPORT.sub(lambda m: read(path.parent / m[1]), path.read_text("utf-8"))
+        return URL.sub(lambda m: numbered(path.parent / m[2]), OLD_FONT.sub("", text))
+
+    def to_shared(match):
+        source = sources[int(match[1])]
+        if not source.is_file():
+            return "none"  # named by the theme, not shipped by it
+        data = source.read_bytes()
+        if source.suffix == ".woff2":
+            data = with_glyphs(data, icons if source.name.startswith("fa-") else letters)
+        return f"url(files/{write_named(shared / 'files', source.stem, source.suffix, data)})"
+
+    text = drop_icon_rules("\n".join(read(path) for path in paths), names)
+    icons = frozenset(used_icons(text, names))
+    return re.sub(r"url\(@(\d+)\)", to_shared, text)
+
+
+def gather_scripts(paths):
+    """The scripts as one text.  The leading semicolon keeps one file's "use strict" from governing all."""
+    return ";\n" + "\n;\n".join(re.sub(r"\n//# sourceMappingURL=.*", "", p.read_text("utf-8").strip()) for p in paths)
+
+
+def prepare(page):
+    """A page's HTML, less what it loads twice; pictures know their size, the tiny file of options moves into it."""
+    html = PRELOAD.sub("", page.read_text("utf-8"))
+    html = IMAGE.sub(lambda m: sized(m[0], page), html)
+    html = OPTIONS.sub(lambda m: f"<script>{(page.parent / m[1]).read_text('utf-8').strip()}</script>", html)
+    return SCRIPT.sub(lambda m: "" if ICONS_AGAIN in m[0] else m[0], html)
+
+
+def sized(tag, page):
+    """An image's tag with its size (figures have 144 dots an inch), so that nothing moves when it arrives."""
+    path = page.parent / ADDRESS.search(tag)[1]
+    head = path.read_bytes()[:24] if path.suffix == ".png" and path.is_file() else b""
+    if not head or " width=" in tag:
+        return tag
+    width, height = (round(int.from_bytes(head[i : i + 4], "big") * 96 / 144) for i in (16, 20))
+    return tag.replace("<img ", f'<img width="{width}" height="{height}" loading="lazy" ', 1)
+
+
+def common(texts, pattern):
+    """What every page loads, in the order of the first."""
+    loads = [list(files(page, html, pattern).values()) for page, html in texts.items()]
+    return [path for path in loads[0] if all(path in other for other in loads)]
+
+
+def slim(page, html, bundled, style, script):
+    """The page with two tags instead of the bundled ones.  Its own scripts wait for the bundle; the widgets don't."""
+    own = []
+    for tag, path in (files(page, html, STYLE) | files(page, html, SCRIPT)).items():
+        if path in bundled or tag.lstrip().startswith("<script"):
+            html = html.replace(tag, "", 1)
+        if path not in bundled and tag.lstrip().startswith("<script"):
+            own.append(re.sub(r'<script(?: defer(?:="defer")?)?', "<script defer", tag.strip()))
+    own.sort(key=lambda tag: "widget_host" not in tag)  # a stable sort: the others stay in order
+    first = [tag for tag in own if "widget_host" in tag]
+    tags = [*first, f'<script defer src="../shared/{script}"></script>', *own[len(first) :]]
+    html = html.replace("<title>", f'<link rel="stylesheet" href="../shared/{style}" />\n<title>', 1)
+    return html.replace("</head>", "\n".join([*tags, "</head>"]), 1)
+
+
+def bundle(site, view, letters, names):
+    """Replace what all pages of a view load by one style and one script."""
+    texts = {page: prepare(page) for page in pages(site) if page.parent.name == view}
+    styles, scripts = common(texts, STYLE), common(texts, SCRIPT)
+    style = gather_style(styles, site / "shared", letters, names)
+    style = write_named(site / "shared", "course", ".css", style.encode())
+    script = write_named(site / "shared", "course", ".js", gather_scripts(scripts).encode())
+    for page, html in texts.items():
+        page.write_text(slim(page, html, {*styles, *scripts}, style, script), "utf-8")
+
+
+def drop_unnamed(site):
+    """Remove what the bundles replace: KaTeX's folder, the colours, each file of the theme that no page names."""
+    html = "".join(p.read_text("utf-8") for p in pages(site))
+    shutil.rmtree(site / "shared" / "katex")
+    (site / "shared" / "colours.css").unlink()
+    for view in site.glob("*/_static"):
+        for path in [p for p in view.rglob("*") if p.is_file()]:
+            if f'"_static/{path.relative_to(view).as_posix()}' not in html:
+                path.unlink()
+    for folder, _, _ in os.walk(site, topdown=False):
+        if not os.listdir(folder):
+            os.rmdir(folder)
+
+
+def trim(site):
+    """All of it."""
+    site = Path(site).resolve()
+    html = "".join(p.read_text("utf-8") for p in pages(site))
+    scripts = "".join(p.read_text("utf-8") for p in site.glob("*/_static/**/*.js") if p.name != ICONS_AGAIN)
+    letters = frozenset(ord(c) for c in unescape(re.sub(r"<[^>]+>", " ", html)))
+    names = set(re.findall(r"\bfa-[a-z0-9-]+", html + scripts))
+    for view in sorted({page.parent.name for page in pages(site)}):
+        bundle(site, view, letters, names)
+    drop_unnamed(site)
