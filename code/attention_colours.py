@@ -5,7 +5,7 @@ readable as text on its page (contrast of at least 4.5, WCAG 2.2 §1.4.3) and an
 deuteranopia or protanopia.  Colour never stands alone: a letter, a label or a pattern says the same.
 """
 
-PAGE_LIGHT, PAGE_DARK = "#ffffff", "#14181e"  # the site's page in its two themes
+PAGE_LIGHT, PAGE_DARK = "#ffffff", "#121212"  # the site's page in its two themes
 
 LIGHT = {"q": "#0a68d9", "k": "#851702", "v": "#2e7a61", "a": "#961f74", "z": "#a26501"}
 DARK = {"q": "#4c9dfa", "k": "#e4672f", "v": "#35c99a", "a": "#f3a6d6", "z": "#f0cf6b"}

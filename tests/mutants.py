@@ -158,7 +158,7 @@ def softmax_from(shift=None, empty=0.0, add=0.0):
     def wrong(x, axis=-1):
         y = floats(x)
         mu = np.asarray(y.max(axis=axis, keepdims=True, initial=-np.inf) if shift is None else shift(y))
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             e = np.exp(y - np.where(np.isneginf(mu), 0, mu).astype(y.dtype))
             total = e.sum(axis=axis, keepdims=True) + y.dtype.type(add)
             return alike(np.where(total == 0, empty, e / total), x)

@@ -804,23 +804,30 @@ def test_more_than_one_block_of_the_real_size():
 @pytest.mark.parametrize("kind", ["full", "causal", "boolean", "float", "other float"])
 def test_blocks_of_rows_use_little_memory(kind):
     """Five arrays of the size of a block, and the result; all scores at once would be 16 such arrays."""
-    n = 16 * am.ROWS_PER_BLOCK
+    rows, n = 64, 16 * 64
     Q, K, V = (X.astype(np.float32) for X in draw((n, 4), (n, 4), (n, 4)))
     keep = np.tri(n, dtype=bool)
     dtype = {"float": np.float32, "other float": np.float64}.get(kind)
     mask = {"boolean": keep}.get(kind) if dtype is None else np.where(keep, 0, -np.inf).astype(dtype)
-    tracemalloc.start()
-    try:
-        Z = am.attention_by_rows(Q, K, V, mask, causal=kind == "causal")
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    block = am.ROWS_PER_BLOCK * n * Q.itemsize
-    assert peak < 5 * block + Z.nbytes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(am, "ROWS_PER_BLOCK", rows)
+        tracemalloc.start()
+        try:
+            Z = am.attention_by_rows(Q, K, V, mask, causal=kind == "causal")
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak < 5 * rows * n * Q.itemsize + Z.nbytes
     assert Z.dtype == np.float32
 
 
 # ------------------------------------------------------------------------------------------- dtypes, inputs, refusals
+
+
+def two_diagonals(X):
+    """A matrix of parameters (4, 4) of the same kind as X."""
+    W = np.eye(4) + np.eye(4, k=1)
+    return W.astype(int).tolist() if isinstance(X, list) else W.astype(X.dtype)
 
 
 def every_call(Q, K, V, mask=None):
@@ -833,21 +840,16 @@ def every_call(Q, K, V, mask=None):
         "softmax_backward": (am.softmax_backward(Q, K),),
         "dot_scores": (am.dot_scores(Q, K),),
         "scaled_scores": (am.scaled_scores(Q, K),),
-        "general_scores": (am.general_scores(Q, K, W_IDENTITY(Q)),),
-        "additive_scores": (am.additive_scores(Q, K, W_IDENTITY(Q), W_IDENTITY(Q), W_IDENTITY(Q)[0]),),
+        "general_scores": (am.general_scores(Q, K, two_diagonals(Q)),),
+        "additive_scores": (am.additive_scores(Q, K, two_diagonals(Q), two_diagonals(Q), two_diagonals(Q)[0]),),
         "split_heads": (am.split_heads(Q, 2),),
         "merge_heads": (am.merge_heads([Q, K]),),
         "scaled_dot_product_attention": am.scaled_dot_product_attention(Q, K, V, mask),
         "attention_by_rows": (am.attention_by_rows(Q, K, V, mask),),
         "scaled_dot_product_attention_backward": backward(V, Q, K, V, A),
-        "multi_head_attention": am.multi_head_attention(Q, K, *[W_IDENTITY(Q)] * 4, 2, mask),
-        "multi_head_attention_backward": am.multi_head_attention_backward(V, Q, K, *[W_IDENTITY(Q)] * 4, 2, mask),
+        "multi_head_attention": am.multi_head_attention(Q, K, *[two_diagonals(Q)] * 4, 2, mask),
+        "multi_head_attention_backward": am.multi_head_attention_backward(V, Q, K, *[two_diagonals(Q)] * 4, 2, mask),
     }
-
-
-def W_IDENTITY(X):
-    W = np.eye(4) + np.eye(4, k=1)
-    return W.astype(int).tolist() if isinstance(X, list) else W.astype(X.dtype)
 
 
 WHOLE = np.array([[2, 0, 1, 0], [0, 1, -1, 1], [1, 1, 0, -2]]), np.array([[1, 0, 1, 2], [0, 2, 0, 1], [1, 1, 1, 0]])

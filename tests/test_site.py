@@ -4,8 +4,11 @@ import json
 import re
 from html import unescape
 
+import numpy as np
 import pytest
 
+from attention_mechanism import softmax
+from attention_widgets import AttentionCalculator
 from bilingual import LANGS
 from build_site import SOURCES, digest
 from conftest import ROOT, SITE
@@ -208,6 +211,97 @@ def test_widget_speaks_the_language_of_the_page(open_page, site_url, view, has_z
     for label in widget.locator("label, legend, th, button, figcaption").all():
         for node in label.locator("[lang]").all():
             assert bool(HAN.search(node.inner_text())) == (node.get_attribute("lang") == LANGS["zh"])
+
+
+@pytest.fixture
+def calculator(open_page, site_url):
+    """calculator(**context options) -> the page and its first widget, in English."""
+
+    def open_(**options):
+        page = open_page(**options)
+        page.goto(f"{site_url}/en/{CHAPTER}")
+        page.wait_for_function(READY)
+        return page, page.locator(".afm-view").first
+
+    return open_
+
+
+def last_column(widget):
+    """The weights in the table, without the sum below them."""
+    return [float(x) for x in widget.locator("tbody td:last-child").all_text_contents()]
+
+
+def test_each_example_shows_what_python_computes(calculator):
+    page, widget = calculator()
+    for i in range(len(AttentionCalculator().examples)):
+        widget.locator("select").first.select_option(index=i)
+        expected = AttentionCalculator(example=i)
+        np.testing.assert_allclose(last_column(widget), expected.weights, atol=5.1e-5)
+        z = widget.locator("svg").nth(1).locator("text").all_text_contents()
+        assert [f"{x:.4f}" for x in expected.output] == [text for text in z if re.fullmatch(r"-?\d\.\d{4}", text)]
+
+
+def test_the_scaling_switch_d_k_tokens_and_reset(calculator):
+    page, widget = calculator()
+    at_first = last_column(widget)
+    widget.get_by_role("checkbox").uncheck()
+    np.testing.assert_allclose(last_column(widget), softmax([1, 0, 0]), atol=5.1e-5)
+    widget.get_by_role("checkbox").check()
+    widget.locator("select").nth(1).select_option("16")
+    np.testing.assert_allclose(last_column(widget), softmax([1 / 4, 0, 0]), atol=5.1e-5)
+    widget.get_by_role("button", name="Add token").click()
+    assert len(last_column(widget)) == 4
+    for _ in range(2):
+        widget.get_by_role("button", name="Remove token").click()
+    np.testing.assert_allclose(last_column(widget), softmax([1 / 4, 0]), atol=5.1e-5)
+    assert widget.get_by_role("button", name="Remove token").is_disabled()
+    widget.get_by_role("button", name="Reset").click()
+    assert last_column(widget) == at_first
+
+
+def test_a_number_that_is_none_is_named_and_the_picture_stays(calculator):
+    page, widget = calculator()
+    picture = widget.locator("svg").nth(1)
+    field, before = widget.locator("input[type=number]").first, picture.inner_html()
+    for bad in ("", "1e9"):
+        field.fill(bad)
+        assert "Enter a number" in widget.locator(".attn-warned").inner_text()
+        assert field.get_attribute("aria-invalid") == "true" and picture.inner_html() == before
+    field.fill("-2.5")
+    assert widget.locator(".attn-warned").inner_text() == "" and field.get_attribute("aria-invalid") == "false"
+    z = -2.5 * AttentionCalculator().weights[0]
+    assert f"−{-z:.4f}" in picture.text_content()
+
+
+def test_a_movement_is_announced_once_when_it_is_finished(calculator):
+    page, widget = calculator()
+    height = widget.bounding_box()["height"]
+    page.evaluate("""() => {
+      window.told = [];
+      const region = document.querySelector(".afm-view .attn-told");
+      new MutationObserver(() => told.push(region.textContent)).observe(region, { childList: true, subtree: true });
+    }""")
+    slider = widget.locator("input[type=range]").first
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + box["height"] / 2, steps=8)
+    assert page.evaluate("told.length") == 0
+    page.mouse.up()
+    assert page.evaluate("told.length") == 1 and "attention weights" in page.evaluate("told[0]")
+    assert widget.bounding_box()["height"] == height, "the page moves under the reader's hand"
+
+
+def test_a_finger_moves_a_slider_and_targets_are_large_enough(calculator):
+    page, widget = calculator(**PHONE)
+    slider = widget.locator("input[type=range]").first
+    slider.scroll_into_view_if_needed()
+    box, before = slider.bounding_box(), last_column(widget)
+    page.touchscreen.tap(box["x"] + box["width"] * 0.9, box["y"] + box["height"] / 2)
+    assert last_column(widget)[0] > before[0]
+    sizes = [e.bounding_box() for e in widget.locator("input, select, button").all()]
+    assert min(min(size["width"], size["height"]) for size in sizes) >= 24
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -302,6 +302,7 @@ class ChineseText(SphinxTransform):
 def page_context(app, pagename, templatename, context, doctree):
     """Name the view for the templates; hreflang links where the site's address is known."""
     context["bilingual_mode"] = app.config.bilingual_mode
+    context["has_sibling_views"] = bool(app.config.shared_url)  # a plain `jupyter-book build` has none
     base = app.config.bilingual_baseurl
     if base and pagename not in ("search", "genindex"):
         tags = [

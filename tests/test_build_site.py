@@ -1,0 +1,109 @@
+"""Building a small copy of the course, in a folder whose name has a space and Chinese characters."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from nbformat import v4, write
+
+from conftest import ROOT
+
+VIEWS = ("zh", "en", "both")
+PAIR = [("zh", "# 一页"), ("en", "# A page")]
+
+
+def notebook(*code):
+    prose = [v4.new_markdown_cell(text, metadata={"tags": [f"lang-{lang}"]}) for lang, text in PAIR]
+    return v4.new_notebook(cells=prose + [v4.new_code_cell(text) for text in code])
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A copy with one small page, and build() that runs the builder on it."""
+    root = tmp_path_factory.mktemp("a") / "课程 copy (1)"
+    skip = shutil.ignore_patterns("_build", "__pycache__", "*.ipynb", "_toc.yml")
+    for name in ("book", "code", "tools"):
+        shutil.copytree(ROOT / name, root / name, ignore=skip)
+    shutil.copy(ROOT / "requirements.txt", root)
+    (root / "book" / "_toc.yml").write_text("format: jb-book\nroot: index\n")
+    write(notebook("import attention_mechanism as am", "am.softmax([0, 0, 0]).round(4)"), root / "book" / "index.ipynb")
+
+    def build():
+        env = os.environ | {"PYTHONPATH": str(root / "code")}
+        command = [sys.executable, "tools/build_site.py"]
+        return subprocess.run(command, cwd=root, env=env, capture_output=True, encoding="utf-8")
+
+    return root, build
+
+
+def shown(root):
+    """What the page of each view prints."""
+    pages = [(root / "book/_build/site" / view / "index.html").read_text("utf-8") for view in VIEWS]
+    return [re.findall(r"array\(\[[^\]]*\]\)", re.sub(r"<[^>]+>", "", page)) for page in pages]
+
+
+def test_a_build_shows_the_outputs_in_all_views_and_a_second_has_nothing_to_do(course):
+    root, build = course
+    first = build()
+    assert first.returncode == 0, first.stderr
+    assert shown(root) == [["array([0.3333, 0.3333, 0.3333])"]] * 3
+    second = build()
+    assert second.returncode == 0 and second.stdout == "▸ the site is up to date\n"
+
+
+def test_a_change_in_code_shows_in_all_views(course):
+    root, build = course
+    module = root / "code" / "attention_mechanism.py"
+    text = module.read_text("utf-8")
+    module.write_text(text.replace("return (e / total)", "return (2 * e / total)"), "utf-8")
+    assert build().returncode == 0
+    assert shown(root) == [["array([0.6667, 0.6667, 0.6667])"]] * 3
+    module.write_text(text, "utf-8")
+
+
+@pytest.mark.parametrize(
+    "cell, says",
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("import warnings; warnings.warn('careful')", "stderr"),
+    ],
+)
+def test_a_cell_that_fails_or_warns_leaves_no_site_however_often(course, cell, says):
+    root, build = course
+    write(notebook("import math", cell), root / "book" / "index.ipynb")
+    for _ in range(2):
+        failed = build()
+        assert failed.returncode != 0 and says in failed.stderr
+        assert not (root / "book/_build/site").exists()
+
+
+def test_a_formula_that_cannot_be_read_is_named(course):
+    root, build = course
+    page = notebook()
+    page.cells.append(v4.new_markdown_cell(r"$\frac{a$"))
+    write(page, root / "book" / "index.ipynb")
+    failed = build()
+    assert failed.returncode != 0 and r"\frac{a" in failed.stderr and "index.ipynb" in failed.stderr
+
+
+def test_jupyter_book_alone_gives_both_languages_from_its_own_files(course, tmp_path):
+    root, _ = course
+    page = notebook("import attention_widgets", "attention_widgets.AttentionCalculator()")
+    page.cells.append(v4.new_markdown_cell("$$\nx^2\n$$"))
+    write(page, root / "book" / "index.ipynb")
+    env = os.environ | {"PYTHONPATH": str(root / "code")}
+    jupyter_book = Path(sys.executable).with_name("jupyter-book")
+    command = [jupyter_book, "build", "book", "--all", "-W", "--path-output", tmp_path]
+    done = subprocess.run(command, cwd=root, env=env, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stdout + done.stderr
+    site = tmp_path / "_build" / "html"
+    html = (site / "index.html").read_text("utf-8")
+    assert 'data-bilingual="both"' in html and "一页" in html and "A page" in html and "katex-html" in html
+    assert "lang-switch" not in html  # there is nothing to switch to
+    assert "lang-switch" not in html  # there is nothing to switch to
+    for address in re.findall(r'<(?:script|link rel="stylesheet")[^>]*(?:src|href)="([^"]+)"', html):
+        assert (site / address.partition("?")[0]).is_file(), address
