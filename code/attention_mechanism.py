@@ -73,6 +73,10 @@ def scaled_dot_product_attention(Q, K, V, mask=None):
     S_scaled = _masked(scaled_scores(Q, K), mask)  # (…, n_q, n_k)
     A = softmax(S_scaled)
     Z = A @ V  # (…, n_q, d_v)
+    if mask is not None:
+        Z = np.where(
+            A.any(axis=-1, keepdims=True), Z, 0
+        )  # 0 × NaN: what other queries read must not reach an empty row
     return Z.astype(dtype, copy=False), A.astype(dtype, copy=False)
 
 
@@ -334,6 +338,8 @@ def attention_by_rows(Q, K, V, mask=None, causal=False, offset=0):
                 np.copyto(corner, -np.inf, where=~causal_mask(*corner.shape))
             e, total = _shifted_exp(S, out=S)
             np.divide(e @ v, total, out=Z[b][i:j])
+            if M is not None:
+                Z[b][i:j][~e.any(axis=-1)] = 0
     return Z.astype(dtype, copy=False)
 
 

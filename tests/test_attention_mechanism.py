@@ -467,6 +467,16 @@ def test_mask_and_causal_together_hide_a_key():
     close(am.attention_by_rows(Q, K, V, mask, causal=True), attention(Q, K, V, mask & np.tri(3, dtype=bool))[0])
 
 
+def test_what_another_query_reads_leaves_an_empty_row_exactly_zero():
+    Q, K, V = draw((2, 3), (3, 3), (3, 2))
+    V[2] = np.nan
+    keep = np.array([[False, False, False], [True, True, True]])
+    for mask in keep, np.where(keep, 0, -np.inf):
+        Z, A = am.scaled_dot_product_attention(Q, K, V, mask)
+        assert (A[0] == 0).all() and (Z[0] == 0).all() and np.isnan(Z[1]).all()
+        assert (am.attention_by_rows(Q, K, V, mask)[0] == 0).all()
+
+
 def test_a_blocked_bad_score_leaves_its_row_alone():
     """Key 2 holds NaN and may be seen by query 2 only: the weights of the others are as if it were not there."""
     Q, K, V = draw((3, 2), (3, 2), (3, 2))

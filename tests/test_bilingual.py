@@ -3,7 +3,7 @@
 import pytest
 from nbformat import v4
 
-from bilingual import as_directive, inline_pair, merge, segments, select, trim_pair, unlabel
+from bilingual import inline_pair, merge, segments, select, trim_pair, unlabel, with_label
 
 
 def markdown(source, *tags, **metadata):
@@ -76,5 +76,16 @@ def test_pairs_are_trimmed(mode, text):
 
 def test_an_exercise_is_titled_by_its_first_line():
     cell = markdown("**练习：填空**\n\n一加一？", "lang-zh", "exercise", label="ex-one")
-    as_directive(cell)
+    with_label(cell)
     assert cell["source"] == "`````{admonition} 练习：填空\n:class: exercise\n:name: ex-one\n\n一加一？\n`````"
+
+
+def test_a_formula_is_labelled_for_the_site_only():
+    cell = markdown("$$\nx\n$$\n", label="eq-x")
+    with_label(cell)
+    assert cell["source"] == "$$\nx\n$$ (eq-x)"
+
+
+def test_a_label_on_anything_else_is_refused():
+    with pytest.raises(ValueError, match="eq-x is neither a formula nor an exercise"):
+        with_label(markdown("Some text.", label="eq-x"))

@@ -92,16 +92,21 @@ def unlabel(src):
     return re.sub(r"(?m)^:name: .*\n", "", src)
 
 
-def as_directive(cell):
-    """A cell tagged exercise or solution: plain Markdown in Jupyter, on the site a box titled by its first line."""
-    meta = cell.get("metadata", {})
+def with_label(cell):
+    """What MyST needs and Jupyter would show raw is kept in metadata: the label of a formula; exercise and solution,
+    which become boxes titled by their first line."""
+    meta, src = cell.get("metadata", {}), text(cell).strip()
     kind = next((k for k in ("exercise", "solution") if k in meta.get("tags", [])), None)
     if kind:
-        title, _, body = text(cell).partition("\n")
+        title, _, body = src.partition("\n")
         name = f":name: {meta['label']}\n" if "label" in meta else ""
         cell["source"] = (
             f"`````{{admonition}} {title.strip().strip('*')}\n:class: {kind}\n{name}\n{body.strip()}\n`````"
         )
+    elif "label" in meta:
+        if not (src.startswith("$$") and src.endswith("$$")):
+            raise ValueError(f"the cell labelled {meta['label']} is neither a formula nor an exercise:\n{src[:60]}")
+        cell["source"] = f"{src} ({meta['label']})"
 
 
 def merge(zh, en):
@@ -123,7 +128,7 @@ def select(nb, mode):
     for c in nb["cells"]:
         lang = cell_lang(c)
         if c["cell_type"] == "markdown":
-            as_directive(c)
+            with_label(c)
         c["metadata"] = inline_pair(c.get("metadata", {}))
         if mode != "both":
             if lang in (mode, None):
