@@ -30,7 +30,8 @@ def dot_scores(Q, K):
 
 
 def scaled_scores(Q, K):
-    """Scaled scores S̃ = Q Kᵀ / √d_k, of variance 1 when the components are independent with mean 0 and variance 1.
+    """Scaled scores S̃ = Q Kᵀ / √d_k, of variance 1 when all components of q and k are
+    independent of each other, with mean 0 and variance 1.
 
     (…, n_q, d_k), (…, n_k, d_k) -> (…, n_q, n_k)
 
@@ -46,8 +47,8 @@ def softmax(x, axis=-1):
     (…, n) -> (…, n)
 
     −∞ gets weight 0, and a row of nothing but −∞ is 0 all over.  A row that holds NaN or +∞ has no softmax: it comes
-    out as NaN, and the other rows are not touched.  Source: Vaswani et al. 2017, eq. 1; the shift is ours, exact
-    because softmax(x + c) = softmax(x).
+    out as NaN, and the other rows are not touched.  Source: Vaswani et al. 2017, eq. 1; the shift by μ is the
+    usual safeguard against overflow, exact because softmax(x + c) = softmax(x).
     """
     (x,), _, dtype = _check("x … n", x)
     e, total = _shifted_exp(x, axis)
@@ -88,7 +89,7 @@ def softmax_jacobian(a):
 
     (…, n) -> (…, n, n)
 
-    Source: the quotient rule; chapter 4.
+    Source: the quotient rule.
     """
     (a,), _, dtype = _check("a … n", a)
     J = a[..., :, None] * (np.eye(a.shape[-1], dtype=a.dtype) - a[..., None, :])  # (…, n, n)
@@ -96,11 +97,15 @@ def softmax_jacobian(a):
 
 
 def softmax_backward(a, da):
-    """D = da J without building J: a ⊙ (da − Σ_j a_j da_j), the gradient by the scores from that by the weights.
+    """D = da J without building J: a ⊙ (da − Σ_j a_j da_j).
+
+    This turns the gradient with respect to the weights into that with respect to what the softmax was given: in
+    attention, the scaled scores.
 
     (…, n), (…, n) -> (…, n)
 
-    Raises ValueError if n differs.  Source: chapter 4; the row sum is J's off-diagonal part.
+    Raises ValueError if n differs.  Source: the product with diag(a) − aᵀa, multiplied
+    out: the row sum comes from aᵀa, whose diagonal belongs to it.
     """
     (a, da), _, dtype = _check("a … n, da … n", a, da)
     D = a * (da - (a * da).sum(axis=-1, keepdims=True))
@@ -108,7 +113,7 @@ def softmax_backward(a, da):
 
 
 def scaled_dot_product_attention_backward(G, Q, K, V, A):
-    """Gradients of a loss L by Q, K and V, from G = ∂L/∂Z and the weights A that the forward pass returned.
+    """Gradients of a loss L with respect to Q, K and V, from G = ∂L/∂Z and the weights A of the forward pass.
 
     (…, n_q, d_v), (…, n_q, d_k), (…, n_k, d_k), (…, n_k, d_v), (…, n_q, n_k)
     -> dQ, dK, dV in the shapes of Q, K, V: the gradient of a broadcast operand is summed back
@@ -116,8 +121,8 @@ def scaled_dot_product_attention_backward(G, Q, K, V, A):
     The mask is not needed: where it blocks, A is 0 and so is D.  Positions whose weights are all 0 get gradient 0 and
     give none, even if they hold NaN or infinities.
 
-    Raises ValueError if shapes do not fit, or G has not the shape of Z.  Source: chapter 4, from Vaswani et al. 2017,
-    eq. 1, by the chain rule.
+    Raises ValueError if shapes do not fit, or G has not the shape of Z.  Source: the chain rule on Vaswani et al. 2017,
+    eq. 1.
     """
     spec = "Q … n_q d_k, K … n_k d_k, V … n_k d_v, A … n_q n_k, G = n_q d_v"
     (Q, K, V, A, G), _, dtype = _check(spec, Q, K, V, A, G)
@@ -239,14 +244,15 @@ def multi_head_attention(X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask=None):
 
 
 def multi_head_attention_backward(G, X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask=None):
-    """Gradients of a loss L by the inputs and parameters of multi_head_attention, from G = ∂L/∂Y.
+    """Gradients of a loss L with respect to the inputs and parameters of multi_head_attention, from G = ∂L/∂Y.
 
     (…, n_q, d_model) and the arguments of multi_head_attention
     -> dX_q, dX_s, dW_Q, dW_K, dW_V, dW_O in the shapes of their operands: parameters are summed over the batch
 
     In self-attention the input fills both places, and its gradient is dX_q + dX_s.
 
-    Raises as multi_head_attention, and ValueError if G has not the shape of Y.  Source: chapter 6, by the chain rule.
+    Raises as multi_head_attention, and ValueError if G has not the shape of Y.  Source: the chain rule on
+    multi_head_attention.
     """
     operands = X_q, X_s, W_Q, W_K, W_V, W_O, G
     spec = _MULTI_HEAD + ", G = n_q d_out"

@@ -94,9 +94,9 @@ def three_panels(S, S_scaled, A, tokens=None):
     limit = np.max(np.abs([S, S_scaled]), where=np.isfinite([S, S_scaled]), initial=0) or 1
     names = {"queries": tokens if n_q == n_k else None, "keys": tokens}
     axes = plt.subplots(1, 3, figsize=(1.6 + 1.95 * n_k, 1.0 + 0.5 * n_q), sharey=True)[1]
-    scores(S, axes[0], limit=limit, **names).set_title(r"Raw scores $QK^\top$")
-    scores(S_scaled, axes[1], limit=limit, **names).set_title(r"Scaled $/\sqrt{d_k}$")
-    weights(A, axes[2], **names).set_title("Weights")
+    scores(S, axes[0], limit=limit, **names).set_title(r"Raw scores $S$")
+    scores(S_scaled, axes[1], limit=limit, **names).set_title(r"Scaled scores $\tilde{S}$")
+    weights(A, axes[2], **names).set_title("Weights $A$")
     for ax in axes[1:]:
         ax.set_ylabel("")
     return axes

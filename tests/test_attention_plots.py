@@ -106,7 +106,7 @@ def test_three_panels():
     S = np.array([[1.07, 0.33, 0.85]])
     axes = ap.three_panels(S, S / 2, np.array([[0.387, 0.267, 0.346]]), tokens=["a", "b", "c"])
     assert axes.shape == (3,)
-    titles = [r"Raw scores $QK^\top$", r"Scaled $/\sqrt{d_k}$", "Weights"]
+    titles = ["Raw scores $S$", r"Scaled scores $\tilde{S}$", "Weights $A$"]
     assert [ax.get_title() for ax in axes] == titles
     for ax, M in zip(axes, (S, S / 2, [[0.387, 0.267, 0.346]]), strict=True):
         np.testing.assert_allclose(numbers(ax), M, atol=0.0005)

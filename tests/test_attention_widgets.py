@@ -65,7 +65,9 @@ def test_the_file_itself_is_a_module(widget):
     assert out.stdout == "ok\n", out.stderr
 
 
-@pytest.mark.parametrize("view, words", [("zh", "分数"), ("en", "score"), ("both", "分数 score"), (None, "分数 score")])
+@pytest.mark.parametrize(
+    "view, words", [("zh", "分数"), ("en", "score"), ("both", "分数 · score"), (None, "分数 · score")]
+)
 def test_words_follow_the_body(view, words):
     body = {"dataset": {"bilingual": view} if view else {}}
     page = f"globalThis.document = {json.dumps({'body': body})}"
@@ -154,7 +156,7 @@ def test_python_moves_the_page():
     calculator.example = 4
     calculator.d_k = 4
     state = calculator.get_state()
-    assert (state["tokens"], state["values"], state["d_k"]) == (["k0", "k1"], [[2, 0], [0, 4]], 4)
+    assert (state["tokens"], state["values"], state["d_k"]) == (["0", "1"], [[2, 0], [0, 4]], 4)
     root3 = 3**0.5  # exp(log 3 / 2)
     np.testing.assert_allclose(calculator.weights, [root3 / (root3 + 1), 1 / (root3 + 1)])
 
@@ -194,7 +196,7 @@ def test_no_example_of_that_number():
 
 
 def test_repr_is_stable():
-    expected = "AttentionCalculator(tokens=['k0', 'k1', 'k2'], scores=[1.07, 0.33, 0.85], d_k=4, scaled=True)"
+    expected = "AttentionCalculator(tokens=['0', '1', '2'], scores=[1.07, 0.33, 0.85], d_k=4, scaled=True)"
     assert repr(aw.AttentionCalculator(example=1)) == repr(aw.AttentionCalculator(example=1)) == expected
 
 

@@ -24,9 +24,9 @@ ZH_WORDS = {
     "nb_code_prompt_hide": "隐藏代码",
 }
 VIEWS = {
-    "zh": {"html_title": "注意力机制", "author": "课程作者", **ZH_WORDS},
-    "en": {"html_title": "The Attention Mechanism", "author": "The course authors", "language": "en"},
-    "both": {"html_title": "注意力机制 · The Attention Mechanism", "author": "课程作者", **ZH_WORDS},
+    "zh": {"html_title": "注意力机制", "math_eqref_format": "式 ({number})", **ZH_WORDS},
+    "en": {"html_title": "The Attention Mechanism", "language": "en"},
+    "both": {"html_title": "注意力机制 · The Attention Mechanism", **ZH_WORDS},
 }
 SOURCES = ("book", "code", "tools", "requirements.txt")
 SKIPPED = {"_build", "__pycache__", ".ipynb_checkpoints"}

@@ -5,7 +5,8 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest(".lang-switch a");
   if (!link) return;
   try { localStorage.setItem("lang", link.dataset.lang); } catch { /* private mode */ }
-  link.hash = location.hash;
+  const begun = [...document.querySelectorAll("article section[id]")].filter((s) => s.getBoundingClientRect().top < 120);
+  link.hash = scrollY > 0 && begun.length > 1 ? begun.at(-1).id : ""; // sections have the same ids in all views
 });
 
 document.addEventListener("DOMContentLoaded", () => {

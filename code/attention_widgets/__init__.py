@@ -71,19 +71,19 @@ def still(title, *groups):
 
 
 def first_examples():
-    """The examples of chapters 1 and 2, as AttentionCalculator takes them."""
+    """The examples of chapter 2, as AttentionCalculator takes them."""
     X = np.eye(3, 4)
     Q = [[1.0, 0.0, 0.5, 0.2], [0.0, 1.0, 0.0, 0.5], [0.5, 0.5, 0.0, 1.0]]
     K = [[0.8, 0.1, 0.3, 0.6], [0.2, 0.9, 0.1, 0.4], [0.5, 0.5, 0.5, 0.5]]
     V = [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
     identity = {"tokens": ["I", "love", "NN"], "q": X[0], "K": X, "V": X}
-    running = [{"tokens": ["k0", "k1", "k2"], "q": q, "K": K, "V": V} for q in Q]
+    running = [{"tokens": ["0", "1", "2"], "q": q, "K": K, "V": V} for q in Q]
     # Its source gives scores that are scaled already: with d_k = 1 the division by 1 leaves them as they are.
-    mixing = {"tokens": ["k0", "k1"], "q": [1.0], "K": [[math.log(3)], [0.0]], "V": [[2.0, 0.0], [0.0, 4.0]]}
+    mixing = {"tokens": ["0", "1"], "q": [1.0], "K": [[math.log(3)], [0.0]], "V": [[2.0, 0.0], [0.0, 4.0]]}
     return [
         {"zh": "I love NN，查询 I", "en": "I love NN, query I"} | identity,
         *({"zh": f"三个键，查询 {i}", "en": f"three keys, query {i}"} | rest for i, rest in enumerate(running)),
-        {"zh": "[log 3, 0]，已缩放（dₖ = 1）", "en": "[log 3, 0], already scaled (dₖ = 1)"} | mixing,
+        {"zh": "两个键，分数 [log 3, 0]（dₖ = 1）", "en": "two keys, scores [log 3, 0] (dₖ = 1)"} | mixing,
     ]
 
 

@@ -1,4 +1,4 @@
-import { bars, button, choice, fixed, hatches, html, messages, numberField, picture, say, scale, short, slider, svg, toggle, words } from "./core.js";
+import { bars, button, choice, fixed, hatches, html, messages, numberField, picture, say, scale, share, short, slider, svg, toggle, words } from "./core.js";
 
 const LEAST = 2, MOST = 6; // tokens
 const LIMIT = 99; // of a value that is typed in
@@ -77,7 +77,7 @@ function table(tokens) {
   const node = html("table", {}, html("thead", {}, html("tr", {}, ...head)),
     html("tbody", {}, ...rows.map((row) => row.node)), html("tfoot", {}, total.node));
   return { node, show({ scores, scaled }, { seen, a }) {
-    const texts = scores.map((s, j) => [fixed(s), scaled ? fixed(seen[j]) : "—", fixed(a[j])]);
+    const texts = scores.map((s, j) => [fixed(s), scaled ? fixed(seen[j]) : "—", share(a[j])]);
     rows.forEach(({ cells }, j) => cells.forEach((cell, k) => (cell.textContent = texts[j][k])));
     total.cells[2].textContent = fixed(a.reduce((x, y) => x + y));
   } };
@@ -88,7 +88,7 @@ function scoreRows(pane, tokens, reach, set) {
   const range = { key: 0.1, min: -reach, max: reach, step: 0.01 };
   const rows = tokens.map((token, j) => slider(html("label", { textContent: token, title: token }), range, (s) => set(j, s)));
   pane.replaceChildren(...rows.map(({ row }) => row));
-  const spoken = (s, a) => `${fixed(s)}, ${say("注意力权重", "attention weight")} ${fixed(a)}`;
+  const spoken = (s, a) => `${fixed(s)}, ${say("注意力权重", "attention weight")} ${share(a)}`;
   return (scores, a) => rows.forEach(({ show }, j) => show(scores[j], fixed(scores[j]), spoken(scores[j], a[j])));
 }
 
@@ -128,14 +128,15 @@ function controls(model, commit) {
   const parts = (index) => Object.fromEntries(PARTS.map((part) => [part, examples[index][part]]));
   const load = (index) => commit({ example: index, ...parts(index) });
   const [tokens, scores, values] = PARTS.slice(0, 3).map((part) => () => model.get(part));
-  const grow = () => commit({ tokens: [...tokens(), `t${tokens().length}`], scores: [...scores(), 0],
+  const next = () => (tokens().every((token) => /^\d+$/.test(token)) ? "" : "t") + tokens().length;
+  const grow = () => commit({ tokens: [...tokens(), next()], scores: [...scores(), 0],
     values: [...values(), values()[0].map(() => 0)] });
   const shrink = () => commit({ tokens: tokens().slice(0, -1), scores: scores().slice(0, -1), values: values().slice(0, -1) });
   const widths = [...new Set([1, 2, 4, 8, 16, 32, 64, 128, ...examples.map(({ d_k }) => d_k)])].sort((a, b) => a - b);
   const names = examples.map(({ zh, en }, i) => [i, say(zh, en)]);
   const example = choice(words("label", "示例", "Example"), names, (i) => load(Number(i)));
   const scaled = toggle(words("label", "除以", "divide by", "√dₖ"), (on) => commit({ scaled: on }));
-  const d_k = choice(html("label", { textContent: "dₖ" }), widths.map((d) => [d, d]), (d) => commit({ d_k: Number(d) }));
+  const d_k = choice(words("label", "键的分量数", "key width", "dₖ"), widths.map((d) => [d, d]), (d) => commit({ d_k: Number(d) }));
   const more = button("添加词元", "Add token", grow), fewer = button("删除词元", "Remove token", shrink);
   const reset = button("重置", "Reset", () => load(model.get("example")));
   const root = html("span");
@@ -154,7 +155,7 @@ function controls(model, commit) {
 function layout({ example, reset, scaled, d_k, root, more, fewer }, panes, { told, warned }) {
   const bar = (...nodes) => html("div", { className: "attn-bar" }, ...nodes);
   const group = (legend, ...nodes) => html("fieldset", {}, legend, ...nodes);
-  const scores = group(words("legend", "分数", "scores", "s"), panes.scores, bar(scaled.row, d_k.row, root), bar(more, fewer));
+  const scores = group(words("legend", "分数", "scores", "s"), panes.scores, bar(d_k.row, root), bar(scaled.row), bar(more, fewer));
   const values = group(words("legend", "值", "values", "V", "v"), panes.values, warned);
   const grid = html("div", { className: "attn-panes" }, scores, panes.weights, values, panes.output);
   return html("div", { className: "attn-widget" }, bar(example.row, reset), grid, panes.table, told);
@@ -170,7 +171,8 @@ function render({ model, el }) {
   };
   const setScore = (j, s) => commit({ scores: model.get("scores").map((old, i) => (i === j ? s : old)) });
   const setValue = (j, c, x) => x === null
-    ? said.warn(`请输入 −${LIMIT} 到 ${LIMIT} 的数。`, `Enter a number from −${LIMIT} to ${LIMIT}.`)
+    ? said.warn(`请输入 −${LIMIT} 到 ${LIMIT} 之间的数；输出仍按上一个有效的数计算。`,
+      `Enter a number from −${LIMIT} to ${LIMIT}; the output still uses the last valid one.`)
     : commit({ values: model.get("values").map((v, i) => v.map((old, k) => (i === j && k === c ? x : old))) });
   const fixtures = controls(model, commit);
   const reach = Math.max(6, ...model.get("examples").flatMap(({ scores }) => scores.map((s) => Math.ceil(Math.abs(s)))));
@@ -190,8 +192,8 @@ function render({ model, el }) {
     if (tokens.length !== scores.length || tokens.length !== values.length) return; // the other traits are on their way
     build(tokens, values);
     const result = attend(scores, values, d_k, scaled);
-    const line = (numbers) => numbers.map((x) => fixed(x)).join(", ");
-    text = { a: tokens.map((token, j) => `${token} ${fixed(result.a[j])}`).join(", "), z: `z = [${line(result.z)}]` };
+    const pairs = tokens.map((token, j) => `${token} ${share(result.a[j])}`);
+    text = { a: pairs.join(", "), z: `z = [${result.z.map((x) => fixed(x)).join(", ")}]` };
     fixtures.show(state);
     moveScores(scores, result.a);
     fillValues(values);
@@ -199,7 +201,7 @@ function render({ model, el }) {
     said.warn("");
   }
 
-  const announce = () => said.tell(`${say("注意力权重", "attention weights")} ${text.a}; ${say("输出", "output")} ${text.z}`);
+  const announce = () => said.tell(say(`注意力权重：${text.a}；输出：${text.z}`, `attention weights: ${text.a}; output: ${text.z}`));
   const root = layout(fixtures, panes, said);
   root.addEventListener("change", announce); // once a movement is finished, not at each step of it
   root.addEventListener("click", (event) => event.target.closest("button") && announce());

@@ -4,13 +4,16 @@
 const view = () => globalThis.document?.body?.dataset.bilingual ?? "both";
 
 /** The words for this page, as plain text. */
-export const say = (zh, en, lang = view()) => ({ zh, en })[lang] ?? `${zh} ${en}`;
+export const say = (zh, en, lang = view()) => ({ zh, en })[lang] ?? `${zh} · ${en}`;
 
 /** A number as text: fixed decimals, a true minus sign, never "−0". */
 export function fixed(x, digits = 4) {
   const text = x.toFixed(digits);
   return text.replace("-", Number(text) === 0 ? "" : "−");
 }
+
+/** A share from 0 to 1 with four decimals; one that is close to an end, but not there, says so. */
+export const share = (a) => (a > 0 && a < 5e-5 ? "<0.0001" : a < 1 && a >= 1 - 5e-5 ? ">0.9999" : fixed(a));
 
 /** An id that no other widget on the page has; each module carries its own copy of this file, so the page counts. */
 const fresh = () => `attn-${(globalThis.attentionIds = (globalThis.attentionIds ?? 0) + 1)}`;
@@ -85,6 +88,7 @@ export function numberField(name, limit, onInput) {
 
 /** A row of label, range input and value; arrows move by `key`, with Shift by the range's own step. */
 export function slider(label, { key, ...range }, onInput) {
+  let current; // exact, where the input itself rounds to its step
   const input = control("input", { type: "range", ...range });
   const output = html("output", { htmlFor: input.id });
   const row = html("div", { className: "attn-row" }, Object.assign(label, { htmlFor: input.id }), input, output);
@@ -93,11 +97,11 @@ export function slider(label, { key, ...range }, onInput) {
     const way = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
     if (!key || !way || event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
-    input.value = Number(input.value) + way * key;
-    input.dispatchEvent(new Event("input", { bubbles: true }));
+    onInput(Number(Math.min(range.max, Math.max(range.min, current + way * key)).toPrecision(12)));
     input.dispatchEvent(new Event("change", { bubbles: true }));
   });
   const show = (value, text, spoken = text) => {
+    current = value;
     if (Number(input.value) !== value) input.value = value;
     output.value = text;
     input.setAttribute("aria-valuetext", spoken);
@@ -167,6 +171,6 @@ export function bars(node, names, { left, right, top, row, role }) {
   return (shares) => rows.forEach(({ bar, number }, j) => {
     bar.setAttribute("width", x(shares[j]) - left);
     number.setAttribute("x", x(shares[j]) + 6);
-    number.textContent = fixed(shares[j]);
+    number.textContent = share(shares[j]);
   });
 }
