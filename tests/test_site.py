@@ -6,6 +6,7 @@ from html import unescape
 
 import numpy as np
 import pytest
+from fontTools.ttLib import TTFont
 
 from attention_mechanism import softmax
 from attention_widgets import AttentionCalculator
@@ -466,3 +467,11 @@ def test_opens_from_the_disk(open_page):
     page.goto((SITE / "en" / "search.html").as_uri() + "?q=weights")
     page.locator("ul.search li a").first.wait_for()
     assert (page.log.external, page.log.failed, page.log.console) == ([], [], [])
+
+
+def test_cut_fonts_do_not_bear_reserved_names_and_keep_their_licence():
+    fonts = list((SITE / "shared" / "files").glob("*.woff2"))
+    assert len(fonts) > 20
+    for path in fonts:
+        names = {record.nameID: str(record) for record in TTFont(path)["name"].names}
+        assert set(names) <= {0, 13, 14} and "Copyright" in names[0], path.name

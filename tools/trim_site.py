@@ -64,8 +64,12 @@ def drop_icon_rules(css, names):
 
 @cache
 def with_glyphs(font, points):
-    """A woff2 font (bytes) cut down to these code points (a frozenset)."""
-    options = subset.Options(flavor="woff2")
+    """A woff2 font (bytes) cut down to these code points (a frozenset).
+
+    Both fonts are under the SIL Open Font License, and a changed font may not bear their reserved names: of the names,
+    the copyright and the licence stay.
+    """
+    options = subset.Options(flavor="woff2", name_IDs=[0, 13, 14])
     loaded = subset.load_font(BytesIO(font), options)
     subsetter = subset.Subsetter(options)
     subsetter.populate(unicodes=points)

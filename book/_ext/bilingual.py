@@ -298,7 +298,7 @@ class ChineseText(SphinxTransform):
                 continue
             par, i = t.parent, t.parent.index(t)
             prev, m = (par.children[i - 1] if i else None), re.match(f"[{CLOSE}]+", t)
-            if m and isinstance(prev, (nodes.math, nodes.literal)):
+            if m and isinstance(prev, (nodes.math, nodes.literal)) and len(prev.astext()) <= 20:
                 par.replace(t, nodes.Text(t[m.end() :]))
                 par.remove(prev)
                 par.insert(i - 1, nodes.inline("", "", prev, nodes.Text(m.group()), classes=["nobr"]))
