@@ -8,6 +8,7 @@
   return {
     text,
     title: document.title,
+    description: document.querySelector('meta[name="description"]')?.content,
     foreign: marked.map((e) => e.innerText ?? e.textContent),
     around: text.replace(page.innerText, ""),
     sections: all("section[id]").map((e) => e.id),

@@ -100,6 +100,12 @@ def test_small_phone_needs_no_sideways_scroll_and_text_is_readable(visit, name, 
     assert seen["faint"] == []
 
 
+@pytest.mark.parametrize("name", [p for p in PAGES if "search" not in p])
+def test_page_describes_itself_in_its_language(visit, name):
+    description = visit(name, "desk")["description"]
+    assert len(description) > 20 and bool(HAN.search(description)) == (not name.startswith("en/"))
+
+
 @pytest.mark.parametrize("stem", sorted({p.split("/")[1] for p in PAGES}))
 def test_all_views_have_the_same_sections(visit, stem):
     zh, en, both = (visit(f"{view}/{stem}", "desk")["sections"] for view in VIEWS)

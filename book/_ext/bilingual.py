@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+from html import escape
 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
@@ -305,11 +306,16 @@ class ChineseText(SphinxTransform):
 
 
 def page_context(app, pagename, templatename, context, doctree):
-    """Name the view for the templates; hreflang links where the site's address is known."""
+    """Name the view for the templates; describe the page; hreflang links where the site's address is known."""
     context["bilingual_mode"] = app.config.bilingual_mode
     context["has_sibling_views"] = bool(app.config.shared_url)  # a plain `jupyter-book build` has none
+    first = next(doctree.findall(nodes.paragraph), None) if doctree else None
+    if first:
+        context["metatags"] = (
+            context.get("metatags", "") + f'<meta name="description" content="{escape(first.astext())}" />\n'
+        )
     base = app.config.bilingual_baseurl
-    if base and pagename not in ("search", "genindex"):
+    if base and pagename != "search":
         tags = [
             f'<link rel="alternate" hreflang="{tag}" href="{base}{lang}/{pagename}.html" />'
             for lang, tag in LANGS.items()
