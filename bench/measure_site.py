@@ -15,7 +15,6 @@ import platform
 import statistics
 import sys
 import threading
-from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -28,11 +27,14 @@ LOADS, STEPS, SLOWDOWN = 5, 60, 6
 COLUMNS = "page | KiB | requests | first paint s | widgets live s | load s | CLS | slider → DOM ms | CPU ÷ 6 ms"
 WATCH = """
   window.seen = { moved: 0 };
-  new PerformanceObserver((list) => list.getEntries().forEach((e) => (seen.moved += e.value))).observe({ type: "layout-shift", buffered: true });
-  new MutationObserver(() => (seen.live ??= performance.now())).observe(document, { subtree: true, attributeFilter: ["data-widgets"] });
+  const shifts = new PerformanceObserver((list) => list.getEntries().forEach((e) => (seen.moved += e.value)));
+  shifts.observe({ type: "layout-shift", buffered: true });
+  const ready = new MutationObserver(() => (seen.live ??= performance.now()));
+  ready.observe(document, { subtree: true, attributeFilter: ["data-widgets"] });
 """
 LOADED = """() => {
-  const [visit] = performance.getEntriesByType("navigation"), [paint] = performance.getEntriesByName("first-contentful-paint");
+  const [visit] = performance.getEntriesByType("navigation");
+  const [paint] = performance.getEntriesByName("first-contentful-paint");
   return { paint: paint.startTime, live: seen.live, load: visit.loadEventEnd, moved: seen.moved };
 }"""
 TIME_INPUTS = """(view) => {
@@ -69,7 +71,7 @@ class Host(Below):
 
 
 def load_once(browser, url):
-    """What a phone on slow 4G with an empty cache sees: milliseconds, and how far things moved."""
+    """What a phone on slow 4G with an empty cache sees: milliseconds, and the sum of all layout shifts."""
     with browser.new_context(**PHONE) as context:
         page = context.new_page()
         context.new_cdp_session(page).send("Network.emulateNetworkConditions", SLOW_4G)
@@ -90,6 +92,7 @@ def weigh(browser, url):
         page.goto(url, wait_until="load")
         for picture in page.locator("article img").all():
             picture.scroll_into_view_if_needed()
+            picture.evaluate("(e) => e.decode()")
         page.wait_for_load_state("networkidle")
         sent = [size for key, size in sizes.items() if names[key].startswith("http")]
         return sum(sent) / 1024, len(sent)
@@ -146,14 +149,20 @@ def machine(browser):
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
         cpu = next((line.partition(": ")[2] for line in lines if line.startswith("model name")), cpu)
     busy = f", load average {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
-    return f"{datetime.date.today()}: {os.cpu_count()} cores, {cpu}, {platform.system()}, Chromium {browser.version}{busy}"
+    system = f"{os.cpu_count()} cores, {cpu}, {platform.system()}, Chromium {browser.version}"
+    return f"{datetime.date.today()}: {system}{busy}"
+
+
+def serve():
+    """Serve the built site from a thread; returns its address."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Host, directory=SITE))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}{BELOW}"
 
 
 def main(patterns):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Host, directory=SITE))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    base = f"http://127.0.0.1:{server.server_port}{BELOW}"
-    with contextmanager(conftest.browser.__wrapped__)() as browser:  # the tests' fixture, outside pytest
+    base = serve()
+    with conftest.chromium() as browser:
         print(f"{machine(browser)}\n\n| {COLUMNS} |\n|---{'|--:' * 8}|")
         for pattern in patterns or ["*/*.html"]:
             for page in sorted(SITE.glob(pattern)):

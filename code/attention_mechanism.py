@@ -331,14 +331,18 @@ def attention_by_rows(Q, K, V, mask=None, causal=False, offset=0):
     mask = None if mask is None else np.broadcast_to(mask, (*lead, n_q, n_k))
     Z = np.empty((*lead, n_q, V.shape[-1]), Q.dtype)
     for b in np.ndindex(*lead):
+        K_T = np.ascontiguousarray(K[b].T)  # (d_k, n_k), once: every block's product reads it row by row
         for i in range(0, n_q, ROWS_PER_BLOCK):
             j = min(i + ROWS_PER_BLOCK, n_q)
             seen = min(j + offset, n_k) if causal else n_k
             M = None if mask is None else mask[b][i:j, :seen]
             if causal and mask is not None:
                 M = np.where(causal_mask(j - i, seen, i + offset), M, False if M.dtype == bool else -np.inf)
-            q, k, v = _clean(M, (Q[b][i:j],), (K[b][:seen], V[b][:seen]))
-            S = _masked(q / _root(K) @ k.T, M)  # (j - i, seen)
+            q, k_T, v = Q[b][i:j], K_T[:, :seen], V[b][:seen]
+            if M is not None:
+                q, k, v = _clean(M, (q,), (k_T.T, v))
+                k_T = k.T
+            S = _masked(q / _root(K) @ k_T, M)  # (j - i, seen)
             if causal and mask is None:  # only the corner behind the block's first query can be hidden
                 corner = S[:, i + offset :]
                 np.copyto(corner, -np.inf, where=~causal_mask(*corner.shape))

@@ -1,5 +1,6 @@
 """The built site behind a small server, and a browser that notes whatever a page should not do."""
 
+import contextlib
 import functools
 import http.server
 import os
@@ -48,17 +49,23 @@ def site_url():
     server.server_close()
 
 
-@pytest.fixture(scope="session")
-def browser():
+@contextlib.contextmanager
+def chromium():
     """Chromium, or a skip that says how to get it; where CI is set, its absence is a failure."""
     path = os.environ.get("COURSE_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
     with sync_playwright() as p:
         try:
-            chromium = p.chromium.launch(executable_path=path, args=FLAGS)  # None: Playwright's own, if installed
+            browser = p.chromium.launch(executable_path=path, args=FLAGS)  # None: Playwright's own, if installed
         except Error as error:
             (pytest.fail if os.environ.get("CI") else pytest.skip)(f"{NO_BROWSER} ({str(error).splitlines()[0]})")
-        yield chromium
-        chromium.close()
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with chromium() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from io import BytesIO
 from pathlib import Path
 
 from fontTools import subset
+from PIL import Image
 
 STYLE = re.compile(r'[ \t]*<link\b[^>]*\brel="stylesheet"[^>]*>\n?')
 SCRIPT = re.compile(r'[ \t]*<script\b[^>]*\bsrc="[^"]*"[^>]*></script>\n?')
@@ -161,6 +162,14 @@ def bundle(site, view, letters, names):
         page.write_text(slim(page, html, {*styles, *scripts}, style, script), "utf-8")
 
 
+def few_colours(site):
+    """Figures with a palette of 256 colours, transparency kept: a third of the weight, and the same to the eye."""
+    for path in site.glob("*/_images/*.png"):
+        with Image.open(path) as picture:
+            small = picture.convert("RGBA").quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+        small.save(path, optimize=True)
+
+
 def drop_unnamed(site):
     """Remove what the bundles replace: KaTeX's folder, the colours, each file of the theme that no page names."""
     html = "".join(p.read_text("utf-8") for p in pages(site))
@@ -184,4 +193,5 @@ def trim(site):
     names = set(re.findall(r"\bfa-[a-z0-9-]+", html + scripts))
     for view in sorted({page.parent.name for page in pages(site)}):
         bundle(site, view, letters, names)
+    few_colours(site)
     drop_unnamed(site)

@@ -1,0 +1,68 @@
+"""Lighthouse (mobile) and axe-core on the built site, as Markdown tables.
+
+    python bench/audit_site.py FOLDER              axe on every page, Lighthouse on a chapter and the first page
+    python bench/audit_site.py FOLDER "zh/*"       both on the pages that match
+
+npm installs both into FOLDER, which must lie outside this repository; node, npm and Chromium must be there.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from measure_site import SITE, conftest, machine, serve
+
+VERSIONS = ["lighthouse@12.2.3", "axe-core@4.14.1"]
+RUNS = 3
+BROKEN = """async () => {
+  const { violations } = await axe.run();
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(" ")}`));
+}"""
+
+
+def lighthouse(tools, url):
+    """{category: median score of RUNS}, 0 to 100."""
+    command = ["node", tools / "lighthouse" / "cli" / "index.js", url, "--quiet", "--output=json"]
+    flags = "--chrome-flags=" + " ".join(["--headless", *conftest.FLAGS])
+    runs = [json.loads(subprocess.check_output([*command, flags]))["categories"] for _ in range(RUNS)]
+    return {key: round(100 * statistics.median(run[key]["score"] for run in runs)) for key in runs[0]}
+
+
+def violations(browser, tools, url):
+    """["colour scheme, rule: selector", …] of a page in the light and in the dark."""
+    found = []
+    for scheme in ("light", "dark"):
+        with browser.new_context(color_scheme=scheme) as context:
+            page = context.new_page()
+            page.goto(url, wait_until="networkidle")
+            page.add_script_tag(path=tools / "axe-core" / "axe.min.js")
+            found += [f"{scheme}, {line}" for line in page.evaluate(BROKEN)]
+    return found
+
+
+def main(folder, *patterns):
+    tools = Path(folder).resolve() / "node_modules"
+    if tools.is_relative_to(SITE.parents[2]):
+        sys.exit("Name a folder outside this repository: npm fills it with a hundred packages.")
+    subprocess.run(["npm", "install", "--silent", "--no-fund", "--prefix", folder, *VERSIONS], check=True)
+    base = serve()
+    with conftest.chromium() as browser:
+        print(f"{machine(browser)}; {', '.join(VERSIONS)}\n")
+        for name in named(patterns or ["en/02*.html", "en/index.html"]):
+            scores = lighthouse(tools, f"{base}/{name}")
+            print(f"- {name}: {', '.join(f'{key} {score}' for key, score in scores.items())}", flush=True)
+        for name in named(patterns or ["*/*.html"]):
+            found = violations(browser, tools, f"{base}/{name}")
+            print(f"- {name}: {len(found)} axe violations", *found, sep="\n  - ", flush=True)
+
+
+def named(patterns):
+    return [page.relative_to(SITE).as_posix() for pattern in patterns for page in sorted(SITE.glob(pattern))]
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])
