@@ -1,5 +1,6 @@
 """House rules of the notebooks, so that no review has to repeat them."""
 
+import json
 import re
 from copy import deepcopy
 from pathlib import Path
@@ -12,7 +13,7 @@ from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.mdit import create_md_parser
 from nbformat import v4
 
-from bilingual import CALLOUTS, cell_lang, segments
+from bilingual import CALLOUTS, cell_lang, headings, segments
 from tidy_notebooks import tidy
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -192,6 +193,17 @@ def test_one_section_has_one_address(nb):
         if level
     ]
     assert len(slugs) == len(set(slugs)) and not [s for s in slugs if not re.search("[a-z]", s)]
+
+
+def test_headings_are_the_ones_that_were_agreed_on():
+    """An English heading is an address, and links to it must not break; a Chinese one says the same.  Whoever changes
+    one changes its twin and the table together."""
+    table = json.loads((ROOT / "tests" / "headings.json").read_text("utf-8"))
+    found = {}
+    for path in NOTEBOOKS:
+        nb = nbformat.read(path, as_version=4)
+        found[path.stem] = [list(pair) for pair in zip(headings(nb, "zh"), headings(nb, "en"), strict=True)]
+    assert found == table
 
 
 def test_emphasis_renders(nb):

@@ -22,8 +22,9 @@ HAN = re.compile("[\u3400-\u9fff]")
 LOADS = re.compile(r'<(?:script|img|iframe|source|link rel="(?:stylesheet|preload|icon)")\b[^>]*>')
 READY = "document.documentElement.dataset.widgets === 'ready'"
 
-AT_A_DESK, ON_A_PHONE = (
-    (ROOT / "tests" / f"seen_{where}.js").read_text("utf-8") for where in ("at_a_desk", "on_a_phone")
+AT_A_DESK, ON_A_PHONE, IN_THE_CALCULATOR = (
+    (ROOT / "tests" / f"seen_{where}.js").read_text("utf-8")
+    for where in ("at_a_desk", "on_a_phone", "in_the_calculator")
 )
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 
@@ -246,6 +247,27 @@ def test_each_example_shows_what_python_computes(calculator):
         np.testing.assert_allclose(last_column(widget), expected.weights, atol=5.1e-5)
         z = widget.locator("svg").nth(1).locator("text").all_text_contents()
         assert [f"{x:.4f}" for x in expected.output] == [text for text in z if re.fullmatch(r"-?\d\.\d{4}", text)]
+
+
+def test_bars_are_as_long_and_marks_stand_where_their_numbers_say(calculator):
+    page, widget = calculator()
+    widget.locator("select").first.select_option(index=2)
+    widget.locator("input[type=number]").nth(2).fill("-3")
+    V = np.array(AttentionCalculator(example=2).values)
+    V[1, 0] = -3
+    weights = AttentionCalculator(example=2).weights
+    seen = widget.evaluate(IN_THE_CALCULATOR)
+    np.testing.assert_allclose(seen["bars"], [[0, a] for a in weights], atol=1e-3)
+    np.testing.assert_allclose(seen["marks"], weights @ V, atol=1e-2)
+    parts = (weights[:, None] * V).T  # the parts of a component, stacked from zero: one way for each sign
+    expected = []
+    for row in parts:
+        ends = {True: 0, False: 0}
+        for part in row:
+            start = ends[part < 0]
+            ends[part < 0] += part
+            expected.append(sorted([start, start + part]))
+    np.testing.assert_allclose(seen["pieces"], expected, atol=1e-2)
 
 
 def test_the_scaling_switch_d_k_tokens_and_reset(calculator):

@@ -22,6 +22,7 @@ PRELOAD = re.compile(r'[ \t]*<link\b[^>]*\brel="preload"[^>]*>\n?')
 IMAGE = re.compile(r'<img\b[^>]*\bsrc="[^"]*"[^>]*>')
 ADDRESS = re.compile(r'\b(?:href|src)="([^"?#]+)')
 URL = re.compile(r"""url\((['"]?)(?!data:|#|@)([^)'"?#]+)[^)]*?\1\)""")
+OUTSIDE = re.compile(r"""(?:@import\s+|url\()\s*['"]?((?:https?:)?//[^'")\s]+)""")
 IMPORT = re.compile(r'@import "([^"]+)";')
 OLD_FONT = re.compile(r',\s*url\([^)]*\)\s*format\("(?:woff|truetype)"\)')  # every browser with modules reads woff2
 OPTIONS = re.compile(r'<script\b[^>]*\bsrc="([^"?]*documentation_options\.js)[^"]*"></script>')
@@ -90,6 +91,8 @@ def gather_style(paths, shared, letters, names):
         return f"url(@{len(sources) - 1})"
 
     def read(path):
+        if outside := OUTSIDE.search(path.read_text("utf-8")):
+            raise ValueError(f"{path.name} loads {outside[1]}: put the file into this site, which asks no other")
         text = IMPORT.sub(lambda m: read(path.parent / m[1]), path.read_text("utf-8"))
         return URL.sub(lambda m: numbered(path.parent / m[2]), OLD_FONT.sub("", text))
 

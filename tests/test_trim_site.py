@@ -1,0 +1,46 @@
+"""What the trimming of the site refuses and what it may not spoil; its result is looked at in test_site.py."""
+
+import pytest
+
+from trim_site import drop_icon_rules, gather_scripts, gather_style, used_icons
+
+
+@pytest.mark.parametrize(
+    "css",
+    [
+        "@import url(https://example.org/a.css);",
+        '@import "https://example.org/a.css";',
+        "@import '//example.org/a.css';",
+        "a { background: url( 'http://example.org/a.png' ) }",
+    ],
+)
+def test_a_style_that_asks_another_site_is_refused(tmp_path, css):
+    style = tmp_path / "course.css"
+    style.write_text(css)
+    with pytest.raises(ValueError, match=r"course\.css loads (https?:)?//example\.org/a"):
+        gather_style([style], tmp_path, frozenset(), set())
+
+
+def test_a_style_keeps_its_imports_in_place_and_its_files(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "first.css").write_text('@import "../base.css"; b{background:url("dot 1.png")} i{mask:url(#m)}')
+    (tmp_path / "base.css").write_text("a{color:red}")
+    (tmp_path / "a" / "dot 1.png").write_bytes(b"picture")
+    css = gather_style([tmp_path / "a" / "first.css"], tmp_path, frozenset(), set())
+    assert css.startswith("a{color:red} b{background:url(files/dot") and "url(#m)" in css
+    assert [path.read_bytes() for path in (tmp_path / "files").iterdir()] == [b"picture"]
+
+
+def test_icons_that_are_shown_keep_rule_and_glyph():
+    css = '.fa-list:before{content:"\\f03a"}.fa-a:before,.fa-b:before{content:"\\f111"}.x{--pst-icon-copy: "\\f0c5"}'
+    kept = drop_icon_rules(css, {"fa-b"})
+    assert "fa-list" not in kept and "fa-b" in kept and "--pst-icon-copy" in kept
+    assert used_icons(css, {"fa-b"}) == {0xF111, 0xF0C5}
+
+
+def test_one_script_in_strict_mode_does_not_bind_the_others(tmp_path):
+    paths = [tmp_path / "a.js", tmp_path / "b.js"]
+    paths[0].write_text('"use strict";\nlet a = 1\n//# sourceMappingURL=a.js.map')
+    paths[1].write_text("(() => 2)()")
+    text = gather_scripts(paths)
+    assert text.startswith(";") and "sourceMappingURL" not in text and "let a = 1\n;\n(() => 2)()" in text
