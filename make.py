@@ -49,8 +49,8 @@ def install(*extras):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     wanted = f"{ROOT}\n{sys.version}\n{project}\n{(ROOT / 'requirements.txt').read_text('utf-8')}"
     stamp = VENV / "installed.txt"
-    if not stamp.exists() or stamp.read_text("utf-8") != wanted:
-        say("installing the packages of requirements.txt into .venv (a minute or two, once)")
+    if not (PYTHON.exists() and stamp.exists() and stamp.read_text("utf-8") == wanted):
+        say("installing the packages of requirements.txt into .venv (a few minutes, once)")
         venv.create(VENV, with_pip=True, clear=True, symlinks=os.name != "nt")  # as `python -m venv` does
         pip("--requirement", "requirements.txt")
         stamp.write_text(wanted, "utf-8")
@@ -68,20 +68,25 @@ def pip(*args):
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, text=True, encoding="utf-8", errors="replace"
     ) as run:
-        for line in run.stdout:
+        for line in map(str.strip, run.stdout):
             if sys.stdout.isatty() and line.startswith(("Collecting", "Downloading", "Installing")):
-                print(f"\r  {line.strip()[:76]:<76}", end="", flush=True)
+                print(f"\r  {line[:76]:<76}", end="", flush=True)
     if sys.stdout.isatty():
         print("\r" + " " * 78, end="\r")
     if run.returncode:
-        sys.exit("\n✗ The packages could not be installed (pip says why above): check the network, then try again.")
+        sys.exit(
+            "\n✗ The packages could not be installed. pip says why above (the network? the disk?): then try again."
+        )
+    for path in VENV.glob("**/site-packages/_editable_impl_attention_course.pth"):
+        # Python reads these files in the locale's encoding, so a relative path: this folder may have any name
+        path.write_text(os.path.relpath(ROOT / "code", path.parent) + "\n", "ascii")
 
 
 def build():
     """Build the three views of the book."""
     python(
         "tools/build_site.py",
-        failed="The site was not built. The first error above names the page and the cell: mend it, then try again.",
+        failed="The site was not built, and there is none until it is. Mend the first error above, then try again.",
     )
 
 
@@ -139,6 +144,12 @@ COMMANDS = {"book": book, "build": build_only, "test": test, "tidy": tidy}
 if __name__ == "__main__":
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="replace")  # ▸ and 中文 whatever the terminal says it speaks
-    if len(sys.argv) != 2 or sys.argv[1] not in COMMANDS:
-        sys.exit(__doc__)
-    COMMANDS[sys.argv[1]]()
+    words = sys.argv[1:]
+    if len(words) != 1 or words[0] not in COMMANDS:
+        sys.exit((f"`{' '.join(words)}` is no command.\n\n" if words else "") + __doc__)
+    try:
+        COMMANDS[words[0]]()
+    except KeyboardInterrupt:
+        sys.exit("\nStopped.")
+    except OSError as error:  # a folder that cannot be written, a disk that is full
+        sys.exit(f"\n✗ {error.strerror}: {error.filename}")

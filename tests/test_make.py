@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 import urllib.request
 from pathlib import Path
 
@@ -38,6 +39,7 @@ def test_a_python_without_venv_gets_the_remedy(missing):
 def test_unknown_words_get_the_list_of_commands(words):
     tried = subprocess.run([sys.executable, "make.py", *words], cwd=ROOT, capture_output=True, encoding="utf-8")
     assert tried.returncode == 1
+    assert not words or tried.stderr.startswith(f"`{' '.join(words)}` is no command.")
     assert re.findall(r"make\.py (\w+) ", tried.stderr) == ["book", "build", "test", "tidy"]
 
 
@@ -74,4 +76,17 @@ def test_a_failed_step_ends_with_what_to_do(tmp_path):
 
 def test_packages_that_cannot_be_installed_end_with_what_to_do():
     tried = run("import make, sys; make.PYTHON = sys.executable; make.pip('--no-index', 'no-such-package')")
-    assert tried.returncode == 1 and tried.stderr.rstrip().endswith("check the network, then try again.")
+    assert tried.returncode == 1 and tried.stderr.rstrip().endswith("then try again.")
+
+
+def test_the_environment_can_start_in_any_locale_and_folder():
+    """Python reads .pth files in the locale's encoding, so that of the course must not name a folder."""
+    for path in Path(sysconfig.get_path("purelib")).glob("_editable_impl_attention_course.pth"):
+        assert path.read_bytes().isascii() and not Path(path.read_text("ascii").strip()).is_absolute()
+
+
+def test_ctrl_c_stops_with_a_word():
+    start = "import runpy, sys; sys.argv[1:] = ['book']; import subprocess"
+    interrupt = "def stop(*args, **options): raise KeyboardInterrupt\nsubprocess.run = stop"
+    tried = run(f"{start}\n{interrupt}\nrunpy.run_path('make.py', run_name='__main__')")
+    assert tried.returncode == 1 and tried.stderr == "\nStopped.\n"

@@ -468,6 +468,15 @@ def test_search_dialog_leads_to_the_search_page(open_page, site_url):
     assert page.log.console == []
 
 
+def test_a_search_hit_opens_without_an_error(open_page, site_url):
+    """The words looked for are marked in the page, also inside the pictures of the widget."""
+    page = open_page()
+    page.goto(f"{site_url}/zh/{CHAPTER}?highlight=权重")
+    page.wait_for_function(READY)
+    page.locator(".highlighted").first.wait_for(state="attached")
+    assert page.log.console == []
+
+
 def test_a_formula_is_copied_as_tex(open_page, site_url):
     page = open_page()
     page.goto(f"{site_url}/en/{CHAPTER}")

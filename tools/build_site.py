@@ -22,10 +22,15 @@ ZH_WORDS = {
     "language": "zh_CN",
     "nb_code_prompt_show": "显示代码",
     "nb_code_prompt_hide": "隐藏代码",
+    "html_theme_options.search_bar_text": "搜索",
 }
 VIEWS = {
     "zh": {"html_title": "注意力机制", "math_eqref_format": "式 ({number})", **ZH_WORDS},
-    "en": {"html_title": "The Attention Mechanism", "language": "en"},
+    "en": {
+        "html_title": "The Attention Mechanism",
+        "language": "en",
+        "html_theme_options.search_bar_text": "Search",
+    },
     "both": {"html_title": "注意力机制 · The Attention Mechanism", **ZH_WORDS},
 }
 SOURCES = ("book", "code", "tools", "requirements.txt")
@@ -128,4 +133,7 @@ def main():
 
 
 if __name__ == "__main__":
-    build_view(*sys.argv[1:]) if len(sys.argv) > 1 else main()
+    try:
+        build_view(*sys.argv[1:]) if len(sys.argv) > 1 else main()
+    except KeyboardInterrupt:
+        sys.exit(130)

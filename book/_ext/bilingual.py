@@ -12,6 +12,7 @@ import re
 from html import escape
 
 from docutils import nodes
+from sphinx.errors import ExtensionError
 from sphinx.transforms import SphinxTransform
 
 LANGS = {"zh": "zh-Hans", "en": "en"}
@@ -148,7 +149,10 @@ def source_read(app, docname, source):
     """Filter the raw notebook and remember its English headings."""
     if not app.env.doc2path(docname).endswith(".ipynb"):
         return
-    nb = json.loads(source[0])
+    try:
+        nb = json.loads(source[0])
+    except json.JSONDecodeError as error:
+        raise ExtensionError(f"{docname}.ipynb is no notebook: {error}") from None
     app.env.temp_data["bilingual_slugs"] = [nodes.make_id(h) for h in headings(nb, "en")]
     source[0] = json.dumps(select(nb, app.config.bilingual_mode))
 

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = re.compile(r'<script type="application/vnd\.jupyter\.widget-view\+json">\s*(\{.*?\})\s*</script>', re.S)
 UNUSED = re.compile("thebe|sphinx-design|design-tabs|toggle", re.I)  # Thebe also names unpkg, and throws
-TITLE = re.compile(r"(?<=<title>)[^<]*(?=</title>)")
+TITLE = re.compile(r'(?<=<title class="nohighlight">)[^<]*(?=</title>)')
 NEEDS_JS = "交互图：需要 JavaScript。 | Interactive figure: needs JavaScript."
 
 

@@ -66,7 +66,7 @@ def still(title, *groups):
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" fill="currentColor" '
         f'font-size="13" font-family="system-ui, sans-serif" style="width:100%;max-width:{width}px;height:auto">'
-        f"<title>{html.escape(title)}</title>{bars}</svg>"
+        f'<title class="nohighlight">{html.escape(title)}</title>{bars}</svg>'
     )
 
 

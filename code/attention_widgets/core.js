@@ -121,7 +121,7 @@ export function messages() {
 
 /** A picture with a visible caption and a title; describe(text) says what it shows now. */
 export function picture(width, height, zh, en, symbol, role) {
-  const [title, desc] = [svg("title", { id: fresh() }, say(zh, en)), svg("desc", { id: fresh() })];
+  const [title, desc] = [svg("title", { id: fresh(), class: "nohighlight" }, say(zh, en)), svg("desc", { id: fresh(), class: "nohighlight" })];
   const node = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", class: "attn-svg" });
   node.setAttribute("aria-labelledby", title.id);
   node.setAttribute("aria-describedby", desc.id);
