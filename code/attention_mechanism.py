@@ -148,9 +148,10 @@ def causal_mask(n_q, n_k=None, offset=0):
     n_q + offset keys.  Raises ValueError unless all are whole numbers from 0 up.  Source: Vaswani et al. 2017, §3.2.3.
     """
     _check("", n_q=(n_q, 0, math.inf), offset=(offset, 0, math.inf))
+    n_q, offset = int(n_q), int(offset)  # NumPy's small integers would overflow
     n_k = n_q + offset if n_k is None else n_k
     _check("", n_k=(n_k, 0, math.inf))
-    return np.arange(n_k) <= np.arange(n_q)[:, None] + offset
+    return np.arange(n_k) <= np.arange(n_q)[:, None] + min(offset, int(n_k))
 
 
 def padding_mask(lengths, n_k):
@@ -170,7 +171,7 @@ def to_additive(keep, dtype=float):
 
     Any shape -> the same shape.  Raises TypeError if `keep` is not boolean or `dtype` is not a float type.
     """
-    _, keep, _ = _check("", mask=keep, mask_kinds="b")
+    _, keep, _ = _check("", mask=np.asarray(keep), mask_kinds="b")
     if np.dtype(dtype).kind != "f":
         raise TypeError(f"{np.dtype(dtype)} cannot hold -inf: give a float dtype")
     return np.where(keep, 0, -np.inf).astype(dtype, copy=False)
@@ -182,7 +183,7 @@ def to_boolean(M):
     Any shape -> the same shape.  Raises TypeError if M is not float, and ValueError if it holds a finite bias, NaN or
     +∞: no boolean says the same.
     """
-    _, M, _ = _check("", mask=M, mask_kinds="f")
+    _, M, _ = _check("", mask=np.asarray(M), mask_kinds="f")
     if (np.isfinite(M) & (M != 0)).any():
         raise ValueError("M holds a finite bias that is not 0, which a boolean mask cannot say: use M as it is")
     return M == 0
@@ -326,6 +327,7 @@ def attention_by_rows(Q, K, V, mask=None, causal=False, offset=0):
     spec = "Q … n_q d_k, K … n_k d_k, V … n_k d_v"
     whole = {"offset": (offset, 0, math.inf)} if causal else {"offset without causal=True": (offset, 0, 0)}
     (Q, K, V), mask, dtype = _check(spec, Q, K, V, mask=mask, **whole)
+    offset = min(int(offset), K.shape[-2])  # beyond that every key is seen; NumPy's small integers would overflow
     lead, n_q, n_k = np.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2]), Q.shape[-2], K.shape[-2]
     Q, K, V = (np.broadcast_to(X, lead + X.shape[-2:]) for X in (Q, K, V))  # views, not copies
     mask = None if mask is None else np.broadcast_to(mask, (*lead, n_q, n_k))
@@ -367,9 +369,10 @@ def _masked(S, mask):
         return S
     if mask.dtype == bool:
         return np.where(mask, S, -np.inf)
-    M = mask.astype(S.dtype, copy=False)
-    S = np.where(np.isneginf(M), 0, S)
-    S += M
+    largest = np.finfo(S.dtype).max
+    with np.errstate(over="ignore"):  # what is finite in the mask stays so in a narrower dtype
+        S = S + np.clip(mask.astype(S.dtype, copy=False), -largest, largest)
+    np.copyto(S, -np.inf, where=np.isneginf(mask))
     return S
 
 

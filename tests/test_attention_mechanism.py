@@ -1157,3 +1157,26 @@ def test_docstrings_give_shapes_and_say_what_is_raised():
     for name, f in public_functions().items():
         assert "->" in f.__doc__, name
         assert "Source" in f.__doc__ or name in {"padding_mask", "to_additive", "to_boolean"}, name
+
+
+def test_small_numpy_integers_do_not_overflow():
+    assert (am.causal_mask(np.uint8(200), None, np.uint8(100)) == am.causal_mask(200, None, 100)).all()
+    assert am.causal_mask(3, 3, 2**62).all()
+    Q, K, V = draw((3, 2), (200, 2), (200, 2))
+    close(
+        am.attention_by_rows(Q, K, V, causal=True, offset=np.int8(127)),
+        attention(Q, K, V, am.causal_mask(3, 200, 127))[0],
+    )
+
+
+def test_a_finite_bias_never_blocks_in_a_narrower_dtype():
+    Q, K, V = (X.astype(np.float32) for X in draw((2, 3), (3, 3), (3, 2)))
+    for bias in np.finfo(float).min, -1e300:
+        A = am.scaled_dot_product_attention(Q, K, V, np.full((2, 3), bias))[1]
+        close(A, np.full((2, 3), 1 / 3), 2e-6)
+
+
+@pytest.mark.parametrize("convert", [am.to_additive, am.to_boolean])
+def test_nothing_is_no_mask_to_convert(convert):
+    with pytest.raises(TypeError, match="mask"):
+        convert(None)

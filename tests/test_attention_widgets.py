@@ -211,3 +211,10 @@ def test_still_says_it_without_javascript():
     assert not re.search(r"[\u3000-\u9fff]", "".join(texts))  # the title alone is trimmed to the page's language
     assert root.get("role") == "img" and not re.search(r'\bid="', calculator.still)
     assert all(float(r.get("width")) >= 0 for r in root.iter(f"{space}rect"))
+
+
+def test_an_example_that_is_not_there_changes_nothing():
+    widget = aw.AttentionCalculator()
+    with pytest.raises(ValueError, match="example 9 was asked for"):
+        widget.example = 9
+    assert widget.example == 0 and widget.tokens == ["I", "love", "NN"]

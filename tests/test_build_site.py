@@ -88,6 +88,7 @@ def test_a_formula_that_cannot_be_read_is_named(course):
     write(page, root / "book" / "index.ipynb")
     failed = build()
     assert failed.returncode != 0 and r"\frac{a" in failed.stderr and "index.ipynb" in failed.stderr
+    assert len(failed.stderr) < 5000, "KaTeX's whole source is no message"
 
 
 def test_jupyter_book_alone_gives_both_languages_from_its_own_files(course, tmp_path):

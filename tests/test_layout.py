@@ -46,6 +46,11 @@ def test_imports_run_one_way():
     }
 
 
+def test_data_lies_where_the_build_looks_for_changes():
+    """A cell may read book/data; a change anywhere else would not run it again."""
+    assert {p.suffix for p in (ROOT / "book").iterdir() if p.is_file()} <= {".ipynb", ".yml"}
+
+
 def test_pins_are_exact():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     wanted = (ROOT / "requirements.txt").read_text("utf-8").splitlines() + project["build-system"]["requires"]

@@ -166,6 +166,13 @@ def test_cells_are_short_and_keep_the_house_rules(nb):
         assert not [t for t in cell.metadata.get("tags", []) if t.startswith(("hide", "remove"))], "nothing is hidden"
 
 
+def test_figures_have_captions_and_alternatives_in_both_languages(nb):
+    for cell in code(nb):
+        for about in (cell.metadata.get("mystnb", {}).get(part, {}) for part in ("figure", "image")):
+            for pair in (about[key] for key in ("caption", "alt") if key in about):
+                assert set(pair) == {"zh", "en"} and re.search(HAN, pair["zh"]) and not re.search(HAN, pair["en"])
+
+
 def test_every_chinese_cell_is_followed_by_its_english_twin(nb):
     langs = [cell_lang(c) for c in nb.cells]
     for i, lang in enumerate(langs):

@@ -107,6 +107,26 @@ def test_page_describes_itself_in_its_language(visit, name):
     assert len(description) > 20 and bool(HAN.search(description)) == (not name.startswith("en/"))
 
 
+@pytest.mark.parametrize("view", VIEWS)
+def test_the_smallest_phone_needs_no_sideways_scroll(open_page, site_url, view):
+    page = open_page(viewport={"width": 320, "height": 600}, is_mobile=True)
+    for name in ("index.html", CHAPTER):
+        page.goto(f"{site_url}/{view}/{name}")
+        assert page.evaluate("document.documentElement.scrollWidth") == 320
+
+
+def test_a_browser_that_denies_storage_still_searches_and_switches(open_page, site_url):
+    page = open_page()
+    page.add_init_script("""for (const name of ["localStorage", "sessionStorage"]) {
+      const get = () => { throw new DOMException("denied", "SecurityError"); };
+      Object.defineProperty(window, name, { get, configurable: true });
+    }""")
+    page.goto(f"{site_url}/zh/search.html?q=权重")
+    page.locator("ul.search li a").first.wait_for()
+    page.goto(f"{site_url}/zh/{CHAPTER}?lang=en")
+    page.wait_for_url(f"**/en/{CHAPTER}")
+
+
 @pytest.mark.parametrize("stem", sorted({p.split("/")[1] for p in PAGES}))
 def test_all_views_have_the_same_sections(visit, stem):
     zh, en, both = (visit(f"{view}/{stem}", "desk")["sections"] for view in VIEWS)

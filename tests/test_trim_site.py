@@ -1,6 +1,9 @@
 """What the trimming of the site refuses and what it may not spoil; its result is looked at in test_site.py."""
 
+import subprocess
+
 import pytest
+from test_attention_widgets import node
 
 from trim_site import drop_icon_rules, gather_scripts, gather_style, used_icons
 
@@ -38,9 +41,11 @@ def test_icons_that_are_shown_keep_rule_and_glyph():
     assert used_icons(css, {"fa-b"}) == {0xF111, 0xF0C5}
 
 
-def test_one_script_in_strict_mode_does_not_bind_the_others(tmp_path):
-    paths = [tmp_path / "a.js", tmp_path / "b.js"]
-    paths[0].write_text('"use strict";\nlet a = 1\n//# sourceMappingURL=a.js.map')
-    paths[1].write_text("(() => 2)()")
-    text = gather_scripts(paths)
-    assert text.startswith(";") and "sourceMappingURL" not in text and "let a = 1\n;\n(() => 2)()" in text
+def test_a_script_that_fails_does_not_stop_the_others(tmp_path):
+    paths = [tmp_path / "a.js", tmp_path / "b.js", tmp_path / "c.js"]
+    texts = ["null.storage", '"use strict";\nconst b = 1', "let c = b + 1\n//# sourceMappingURL=c.js.map"]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text)
+    program = gather_scripts(paths) + "\nconsole.log(b, c)"
+    done = subprocess.run([node(), "-e", program], capture_output=True, encoding="utf-8", timeout=60)
+    assert done.stdout == "1 2\n" and "TypeError" in done.stderr and "sourceMappingURL" not in program

@@ -126,6 +126,9 @@ def main():
     build_views("zh", cache=str(cache))
     print("▸ building the English view and the one in both languages (2 and 3)", flush=True)
     build_views("en", "both", cache=str(cache))  # these find the outputs in the cache
+    if digest(*SOURCES) != wanted:
+        shutil.rmtree(cache)  # nobody knows which of the two it holds
+        sys.exit("Files were changed while the site was being built: build it again.")
     share()
     (NEW / stamp.name).write_text(wanted)
     NEW.rename(SITE)

@@ -111,8 +111,13 @@ def gather_style(paths, shared, letters, names):
 
 
 def gather_scripts(paths):
-    """The scripts as one text.  The leading semicolon keeps one file's "use strict" from governing all."""
-    return ";\n" + "\n;\n".join(re.sub(r"\n//# sourceMappingURL=.*", "", p.read_text("utf-8").strip()) for p in paths)
+    """The scripts as one text, in which one that fails (storage denied, a strict policy) does not stop the others.
+
+    The names that a script declares for the others must outlive its block, so they become `var`.
+    """
+    texts = [re.sub(r"\n//# sourceMappingURL=.*", "", p.read_text("utf-8").strip()) for p in paths]
+    texts = [re.sub(r"(?m)^(?:const|let)\s", "var ", text) for text in texts]
+    return "\n".join(f"try {{\n{text}\n}} catch (error) {{ console.error(error); }}" for text in texts)
 
 
 def prepare(page):

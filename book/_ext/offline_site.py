@@ -42,7 +42,9 @@ def configure(app, config):
 
 
 def page(app, pagename, templatename, context, doctree):
-    """Drop the scripts and styles that no page uses; put each widget's still picture before it."""
+    """Let no script stop at denied storage; drop what no page uses; put each widget's still picture before it."""
+    storage = (HERE / "storage.js").read_text("utf-8")
+    context["metatags"] = f"<script>\n{storage}</script>\n{context.get('metatags', '')}"
     for key in ("script_files", "css_files"):
         context[key] = [f for f in context[key] if f.attributes.get("type") == STATE or not UNUSED.search(str(f))]
     tag = next((f for f in context["script_files"] if f.attributes.get("type") == STATE), None)

@@ -4,6 +4,7 @@ The reader's browser runs no script for them; a screen reader, and whoever copie
 KaTeX (katex/, MIT) runs in mini-racer.  A formula that KaTeX cannot read is a warning, hence an error here.
 """
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -37,7 +38,8 @@ def formula(node, display):
     try:
         return typeset(node.astext().strip(), display)
     except JSEvalException as error:
-        logger.warning("%s in the formula %s", error, node.astext(), location=node)
+        reason = re.search(r"ParseError: (?:KaTeX parse error: )?(.*)", str(error))  # the rest is KaTeX's own source
+        logger.warning("%s in the formula %s", reason[1] if reason else "an error", node.astext(), location=node)
         return f"<code>{nodes.make_id(node.astext())}</code>"
 
 

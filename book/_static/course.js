@@ -36,3 +36,7 @@ document.addEventListener("copy", (event) => {
   event.clipboardData.setData("text/plain", copy.textContent);
   event.preventDefault();
 });
+
+addEventListener("beforeprint", () => { // on paper nothing can be unfolded
+  for (const box of document.querySelectorAll("details")) box.open = true;
+});

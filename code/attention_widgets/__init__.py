@@ -158,6 +158,11 @@ class AttentionCalculator(Widget):
         check_fit(**now | {proposal.trait.name: proposal.value})
         return proposal.value
 
+    @t.validate("example")
+    def _validate_example(self, proposal):
+        parts_of(self.examples, proposal.value)  # raises where there is none
+        return proposal.value
+
     @t.observe("example")
     def _show_example(self, change):
         with self.hold_trait_notifications():
