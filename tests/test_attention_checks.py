@@ -329,7 +329,7 @@ WRONG = {
         **{key: attention_of(scores=scores) for key, scores in SCORES.items()},
         **{key: attention_of(weights=weights) for key, weights in WEIGHTS.items()},
         "no softmax": attention_of(weights=lambda S: S),
-        "scaled after": attention_of(SCORES["unscaled"], lambda S: softmax_by_rows(S) / 2**0.5),
+        "scaled after": lambda Q, K, V: tuple(X / len(K[0]) ** 0.5 for X in attention_of(SCORES["unscaled"])(Q, K, V)),
         "K and V exchanged": lambda Q, K, V: attention_by_loops(Q, V, K),
         "K for V": lambda Q, K, V: attention_by_loops(Q, K, K),
         "Q for V": lambda Q, K, V: attention_by_loops(Q, K, Q),
@@ -645,7 +645,7 @@ GARBAGE = (
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, derandomize=True, database=None)
 @given(name=st.sampled_from(sorted(PROBLEMS)), value=GARBAGE)
 def test_no_return_value_breaks_check(name, value):
     verdict = check(called(name, lambda *arguments: value))
