@@ -40,6 +40,7 @@ def test_imports_run_one_way():
     needs = {name: {top for p in paths for top in imports(p)} & set(ours) for name, paths in ours.items()}
     assert not any(name.endswith("utils") for name in ours)
     assert not [name for name, wanted in needs.items() if "attention_widgets" in wanted]
+    assert needs["attention_problems"] == set() and needs["attention_checks"] == {"attention_problems"}
     assert needs["attention_colours"] == set() and needs["attention_plots"] <= {
         "attention_mechanism",
         "attention_colours",
