@@ -87,5 +87,5 @@ def test_a_formula_is_labelled_for_the_site_only():
 
 
 def test_a_label_on_anything_else_is_refused():
-    with pytest.raises(ValueError, match="eq-x is neither a formula nor an exercise"):
+    with pytest.raises(ValueError, match="eq-x is no formula, exercise or question"):
         with_label(markdown("Some text.", label="eq-x"))

@@ -95,10 +95,10 @@ def unlabel(src):
 
 
 def with_label(cell):
-    """What MyST needs and Jupyter would show raw is kept in metadata: the label of a formula; exercise and solution,
-    which become boxes titled by their first line."""
+    """What MyST needs and Jupyter would show raw is kept in metadata: the label of a formula; exercise, solution
+    and question, which become boxes titled by their first line."""
     meta, src = cell.get("metadata", {}), text(cell).strip()
-    kind = next((k for k in ("exercise", "solution") if k in meta.get("tags", [])), None)
+    kind = next((k for k in ("exercise", "solution", "question") if k in meta.get("tags", [])), None)
     if kind:
         title, _, body = src.partition("\n")
         name = f":name: {meta['label']}\n" if "label" in meta else ""
@@ -107,7 +107,7 @@ def with_label(cell):
         )
     elif "label" in meta:
         if not (src.startswith("$$") and src.endswith("$$")):
-            raise ValueError(f"the cell labelled {meta['label']} is neither a formula nor an exercise:\n{src[:60]}")
+            raise ValueError(f"the cell labelled {meta['label']} is no formula, exercise or question:\n{src[:60]}")
         cell["source"] = f"{src} ({meta['label']})"
 
 
@@ -145,14 +145,19 @@ def select(nb, mode):
 
 
 # -------------------------------------------------------------- Sphinx part
+def load(docname, source):
+    """The notebook in a string."""
+    try:
+        return json.loads(source)
+    except json.JSONDecodeError as error:
+        raise ExtensionError(f"{docname}.ipynb is no notebook: {error}") from None
+
+
 def source_read(app, docname, source):
     """Filter the raw notebook and remember its English headings."""
     if not app.env.doc2path(docname).endswith(".ipynb"):
         return
-    try:
-        nb = json.loads(source[0])
-    except json.JSONDecodeError as error:
-        raise ExtensionError(f"{docname}.ipynb is no notebook: {error}") from None
+    nb = load(docname, source[0])
     app.env.temp_data["bilingual_slugs"] = [nodes.make_id(h) for h in headings(nb, "en")]
     source[0] = json.dumps(select(nb, app.config.bilingual_mode))
 
