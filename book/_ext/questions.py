@@ -123,9 +123,7 @@ def source_read(app, docname, source):
         raise ExtensionError("\n".join(f"{docname}.ipynb, {sentence}" for sentence in wrong))
     for cell in filter(is_question, nb["cells"]):
         label, answer, tolerance, *_ = facts(cell)
-        data = f'data-question="{label}" data-answer="{answer}"' + (
-            f' data-tolerance="{tolerance}"' if tolerance else ""
-        )
+        data = f'data-question="{label}" data-answer="{answer}" data-tolerance="{tolerance}"'
         cell["source"] = text(cell).replace("<details>", f"<details {data}>", 1)
     source[0] = json.dumps(nb)
 

@@ -78,7 +78,7 @@
   };
 
   const upgrade = (fold) => {
-    const { question, answer, tolerance = 0 } = fold.dataset, box = fold.parentElement;
+    const { question, answer, tolerance } = fold.dataset, box = fold.parentElement;
     const lang = box.closest("[lang]").lang.startsWith("zh") ? "zh" : "en", words = WORDS[lang];
     const reasons = [...fold.querySelector(":scope > :is(ol, ul)").children];
     const list = fold.previousElementSibling.matches("ol") ? fold.previousElementSibling : null;
