@@ -1,9 +1,10 @@
 """The commands of this course. Python 3.11 or newer is all they need.
 
-    python3 make.py book    build the site, serve it, print its address
-    python3 make.py build   build the site into book/_build/site
-    python3 make.py test    build the site, then run every test and every notebook
-    python3 make.py tidy    run the notebooks again and store their text outputs
+    python3 make.py book        build the site, serve it, print its address
+    python3 make.py build       build the site into book/_build/site
+    python3 make.py test        build the site, then run every test and every notebook
+    python3 make.py tidy        run the notebooks again and store their text outputs
+    python3 make.py notebooks   write the notebooks in Chinese alone and in English alone
 
 Whatever they install goes into .venv, whatever they build into book/_build.
 """
@@ -132,6 +133,12 @@ def tidy():
     )
 
 
+def notebooks():
+    """Write the notebooks in one language each, for JupyterLab."""
+    install()
+    python("tools/single_language.py", failed="The notebooks were not written: see above why, then try again.")
+
+
 def build_only():
     """Build the site."""
     install()
@@ -139,7 +146,7 @@ def build_only():
     say("the site is in book/_build/site")
 
 
-COMMANDS = {"book": book, "build": build_only, "test": test, "tidy": tidy}
+COMMANDS = {"book": book, "build": build_only, "test": test, "tidy": tidy, "notebooks": notebooks}
 
 if __name__ == "__main__":
     for stream in (sys.stdout, sys.stderr):

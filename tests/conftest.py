@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,13 +44,36 @@ class Below(http.server.SimpleHTTPRequestHandler):
         """Quiet."""
 
 
-@pytest.fixture(scope="session")
-def site_url():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Below, directory=SITE))
+@contextlib.contextmanager
+def served(site):
+    """The address of a folder behind a server."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Below, directory=site))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}{BELOW}"
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture(scope="session")
+def site_url():
+    with served(SITE) as url:
+        yield url
+
+
+def copy_course(root):
+    """Copy the course, less its pages, into `root`: book/index.ipynb is the only page. Returns what builds its site."""
+    skip = shutil.ignore_patterns("_build", "__pycache__", "*.ipynb", "_toc.yml")
+    for name in ("book", "code", "tools"):
+        shutil.copytree(ROOT / name, root / name, ignore=skip)
+    shutil.copy(ROOT / "requirements.txt", root)
+    (root / "book" / "_toc.yml").write_text("format: jb-book\nroot: index\n")
+
+    def build():
+        env = os.environ | {"PYTHONPATH": str(root / "code")}
+        command = [sys.executable, "tools/build_site.py"]
+        return subprocess.run(command, cwd=root, env=env, capture_output=True, encoding="utf-8")
+
+    return build
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@
     return (light + 0.05) / (dark + 0.05);
   };
   const inArticle = "p, li, td, th, h1, h2, h3, a:not(.headerlink), summary, label, .katex, .caption-text span";
-  const read = [...document.querySelectorAll(`article :is(${inArticle}), .afm-view svg text, .lang-switch a`)];
+  const read = [...document.querySelectorAll(`article :is(${inArticle}), .afm-view svg text, .lang-switch a, .question-form :is(strong, button, input, div)`)];
   return {
     widths: [document.documentElement.scrollWidth, document.body.scrollWidth],
     theme: document.documentElement.dataset.theme,

@@ -1,9 +1,11 @@
 """One bilingual notebook becomes three."""
 
-import pytest
-from nbformat import v4
+from copy import deepcopy
 
-from bilingual import inline_pair, merge, segments, select, trim_pair, unlabel, with_label
+import pytest
+from nbformat import v4, validate
+
+from bilingual import inline_pair, merge, segments, select, single, trim_pair, unlabel, with_label
 
 
 def markdown(source, *tags, **metadata):
@@ -43,6 +45,17 @@ def test_code_cells_are_the_same_in_all_views_so_that_they_run_once(nb):
         len({str([c for c in select(nb, mode)["cells"] if c["cell_type"] == "code"]) for mode in ("zh", "en", "both")})
         == 1
     )
+
+
+@pytest.mark.parametrize("lang, prose, alt", [("zh", "# 标题\n\n正文", "图"), ("en", "# Title\n\nText", "picture")])
+def test_a_notebook_in_one_language_is_plain_and_valid(nb, lang, prose, alt):
+    nb.cells.append(markdown("**A title**\n\nno directive", f"lang-{lang}", "exercise"))
+    before = deepcopy(nb)
+    one = single(nb, lang)
+    validate(one)
+    assert sources(one) == [prose, "$$\nx\n$$ (eq-x)", "1 + 1", nb.cells[-1].source]
+    assert one.cells[2].metadata == {"mystnb": {"image": {"alt": alt}}} and one.cells[3].metadata.tags == ["exercise"]
+    assert nb == before and single(one, lang) == one
 
 
 def test_selecting_leaves_the_notebook_alone(nb):
@@ -87,5 +100,5 @@ def test_a_formula_is_labelled_for_the_site_only():
 
 
 def test_a_label_on_anything_else_is_refused():
-    with pytest.raises(ValueError, match="eq-x is neither a formula nor an exercise"):
+    with pytest.raises(ValueError, match="eq-x is no formula, exercise or question"):
         with_label(markdown("Some text.", label="eq-x"))

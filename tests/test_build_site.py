@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 from nbformat import v4, write
 
-from conftest import ROOT
+from conftest import copy_course
 
 VIEWS = ("zh", "en", "both")
 PAIR = [("zh", "# 一页"), ("en", "# A page")]
@@ -25,18 +24,8 @@ def notebook(*code):
 def course(tmp_path_factory):
     """A copy with one small page, and build() that runs the builder on it."""
     root = tmp_path_factory.mktemp("a") / "课程 copy (1)"
-    skip = shutil.ignore_patterns("_build", "__pycache__", "*.ipynb", "_toc.yml")
-    for name in ("book", "code", "tools"):
-        shutil.copytree(ROOT / name, root / name, ignore=skip)
-    shutil.copy(ROOT / "requirements.txt", root)
-    (root / "book" / "_toc.yml").write_text("format: jb-book\nroot: index\n")
+    build = copy_course(root)
     write(notebook("import attention_mechanism as am", "am.softmax([0, 0, 0]).round(4)"), root / "book" / "index.ipynb")
-
-    def build():
-        env = os.environ | {"PYTHONPATH": str(root / "code")}
-        command = [sys.executable, "tools/build_site.py"]
-        return subprocess.run(command, cwd=root, env=env, capture_output=True, encoding="utf-8")
-
     return root, build
 
 

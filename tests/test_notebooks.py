@@ -14,6 +14,7 @@ from myst_parser.parsers.mdit import create_md_parser
 from nbformat import v4
 
 from bilingual import CALLOUTS, cell_lang, headings, segments
+from questions import is_question, problems
 from tidy_notebooks import tidy
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -125,14 +126,24 @@ def number(text):
     return float(text.rstrip("%").replace("−", "-"))
 
 
+def claims(cell):
+    """A cell's text less what it does not vouch for: a question's wrong options, the wrong numbers in its fold, and the
+    texts of links out, which are titles or numbers of papers."""
+    src = re.sub(r"\[[^\]]*\]\(https?:[^)]*\)", " ", cell.source)
+    if not is_question(cell):
+        return src
+    head, _, fold = src.partition("<details>")
+    right = str(cell.metadata["answer"])
+    head = re.sub(r"(?m)^(\d+)\. .*", lambda option: option[0] if option[1] == right else "", head)
+    items = re.split(r"(?m)^- ", fold)
+    return "\n".join([head, *items[:2], *(re.sub("^[^:：]*", "", item) for item in items[2:])])
+
+
 def unfounded(nb):
     """Numbers with a decimal point or % in prose that are no rounding of a number which the notebook prints."""
     printed = [(number(x), x[-1] == "%") for x in re.findall(NUMBER, outputs(nb))]
     for cell in prose(nb):
-        src = re.sub(
-            r"\[[^\]]*\]\(https?:[^)]*\)", " ", cell.source
-        )  # the text of a link out is a title or a number of a paper
-        for text in re.findall(NUMBER, src):
+        for text in re.findall(NUMBER, claims(cell)):
             if not re.search(r"[.%]", text) or "version-numbers" in cell.metadata.get("tags", []):
                 continue
             value, digits = number(text), len(text.rstrip("%").partition(".")[2])
@@ -233,6 +244,10 @@ def test_every_number_in_prose_is_printed_on_the_page(nb):
     assert not list(unfounded(nb))
 
 
+def test_questions_can_be_answered(nb):
+    assert not list(problems(nb))
+
+
 def test_cells_excepted_from_the_number_rule_are_these():
     cells = [c for path in NOTEBOOKS for c in nbformat.read(path, as_version=4).cells]
     excepted = [c.id for c in cells if "version-numbers" in c.metadata.get("tags", [])]
@@ -263,6 +278,17 @@ def test_the_number_rule_accepts(good):
 @pytest.mark.parametrize("bad", ["0.39", "the weight is 0.46", "$A_{00}=0.4518$", "39%", "0.4519%", "−0.4519"])
 def test_the_number_rule_finds(bad):
     assert list(unfounded(page(bad)))
+
+
+def test_the_number_rule_leaves_wrong_answers_alone_and_holds_the_right_one():
+    fold = "\n\n<details><summary>Answer</summary>\n\n- {}: half is 45%.\n- 0.7: no.\n\n</details>"
+    for right, found in [("0.45", []), ("0.46", ["0.46"])]:
+        nb = page(f"Which? {fold.format(right)}")
+        nb.cells[0].metadata = {"tags": ["question"], "answer": float(right)}
+        assert list(unfounded(nb)) == found
+        nb = page(f"Which?\n\n1. 0.7\n2. {right}{fold.format(0.45)}")
+        nb.cells[0].metadata = {"tags": ["question"], "answer": 2}
+        assert list(unfounded(nb)) == found
 
 
 @pytest.mark.parametrize(

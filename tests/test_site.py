@@ -4,13 +4,14 @@ import json
 import re
 from html import unescape
 
+import nbformat
 import numpy as np
 import pytest
 from fontTools.ttLib import TTFont
 
 from attention_mechanism import softmax
 from attention_widgets import AttentionCalculator
-from bilingual import LANGS
+from bilingual import LANGS, cell_lang
 from build_site import SOURCES, digest
 from conftest import ROOT, SITE
 
@@ -148,6 +149,18 @@ def test_the_page_shows_what_the_notebook_prints(view, notebook):
             text = "".join(output.get("text", output.get("data", {}).get("text/plain", "")))
             if not re.match(r"<Figure|\w+\(tokens=", text):  # a picture or a widget stands in its place
                 assert text.strip() in shown
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("notebook", sorted((ROOT / "book").glob("*.ipynb")), ids=lambda p: p.stem)
+def test_behind_the_download_button_is_the_notebook_in_the_language_of_the_page(view, notebook):
+    address = f"_sources/{notebook.name}"
+    assert f'href="{address}"' in (SITE / view / f"{notebook.stem}.html").read_text("utf-8")
+    source, given = (nbformat.read(path, as_version=4) for path in (notebook, SITE / view / address))
+    nbformat.validate(given)
+    other = {"zh": "en", "en": "zh", "both": None}[view]
+    assert [c.source for c in given.cells] == [c.source for c in source.cells if cell_lang(c) != other]
+    assert view != "en" or not HAN.search(json.dumps(given, ensure_ascii=False))
 
 
 def test_nothing_in_a_page_points_a_script_style_or_picture_elsewhere():

@@ -10,6 +10,7 @@ import copy
 import json
 import re
 from html import escape
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.errors import ExtensionError
@@ -95,10 +96,10 @@ def unlabel(src):
 
 
 def with_label(cell):
-    """What MyST needs and Jupyter would show raw is kept in metadata: the label of a formula; exercise and solution,
-    which become boxes titled by their first line."""
+    """What MyST needs and Jupyter would show raw is kept in metadata: the label of a formula; exercise, solution
+    and question, which become boxes titled by their first line."""
     meta, src = cell.get("metadata", {}), text(cell).strip()
-    kind = next((k for k in ("exercise", "solution") if k in meta.get("tags", [])), None)
+    kind = next((k for k in ("exercise", "solution", "question") if k in meta.get("tags", [])), None)
     if kind:
         title, _, body = src.partition("\n")
         name = f":name: {meta['label']}\n" if "label" in meta else ""
@@ -107,7 +108,7 @@ def with_label(cell):
         )
     elif "label" in meta:
         if not (src.startswith("$$") and src.endswith("$$")):
-            raise ValueError(f"the cell labelled {meta['label']} is neither a formula nor an exercise:\n{src[:60]}")
+            raise ValueError(f"the cell labelled {meta['label']} is no formula, exercise or question:\n{src[:60]}")
         cell["source"] = f"{src} ({meta['label']})"
 
 
@@ -144,15 +145,44 @@ def select(nb, mode):
     return nb
 
 
+def of_language(value, lang):
+    """Metadata with each {"zh": .., "en": ..} replaced by the part of one language."""
+    if isinstance(value, dict):
+        return value[lang] if set(value) == set(LANGS) else {k: of_language(v, lang) for k, v in value.items()}
+    return value
+
+
+def single(nb, lang):
+    """The notebook for Jupyter in one language: plain Markdown as in the source, less the cells of the other."""
+    nb = copy.deepcopy(nb)
+    nb["cells"] = [c for c in nb["cells"] if cell_lang(c) in (lang, None)]
+    for c in nb["cells"]:
+        c["metadata"] = of_language(c.get("metadata", {}), lang)
+        if "tags" in c["metadata"]:
+            c["metadata"]["tags"] = [tag for tag in c["metadata"]["tags"] if tag != f"lang-{lang}"]
+    return nb
+
+
 # -------------------------------------------------------------- Sphinx part
+def load(docname, source):
+    """The notebook in a string."""
+    try:
+        return json.loads(source)
+    except json.JSONDecodeError as error:
+        raise ExtensionError(f"{docname}.ipynb is no notebook: {error}") from None
+
+
+def write_single(source, target, lang):
+    """Write the notebook of the file `source` in one language to the file `target`."""
+    nb = single(load(source.stem, source.read_text("utf-8")), lang)
+    target.write_text(json.dumps(nb, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
 def source_read(app, docname, source):
     """Filter the raw notebook and remember its English headings."""
     if not app.env.doc2path(docname).endswith(".ipynb"):
         return
-    try:
-        nb = json.loads(source[0])
-    except json.JSONDecodeError as error:
-        raise ExtensionError(f"{docname}.ipynb is no notebook: {error}") from None
+    nb = load(docname, source[0])
     app.env.temp_data["bilingual_slugs"] = [nodes.make_id(h) for h in headings(nb, "en")]
     source[0] = json.dumps(select(nb, app.config.bilingual_mode))
 
@@ -330,11 +360,19 @@ def page_context(app, pagename, templatename, context, doctree):
         context["metatags"] = context.get("metatags", "") + "\n".join(tags)
 
 
+def downloads(app, exception):
+    """Behind the download button of a single-language page is the notebook in that language."""
+    if not exception and app.config.bilingual_mode in LANGS:
+        for path in (Path(app.outdir) / "_sources").rglob("*.ipynb"):
+            write_single(path, path, app.config.bilingual_mode)
+
+
 def setup(app):
     app.add_config_value("bilingual_mode", "both", "env")
     app.add_config_value("bilingual_baseurl", "", "html")
     app.connect("source-read", source_read)
     app.connect("html-page-context", page_context)
+    app.connect("build-finished", downloads)
     app.add_transform(StableAnchors)
     app.add_transform(DropOther)
     app.add_transform(Callouts)
