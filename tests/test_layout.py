@@ -8,6 +8,7 @@ import sysconfig
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -50,6 +51,15 @@ def test_imports_run_one_way():
 def test_data_lies_where_the_build_looks_for_changes():
     """A cell may read book/data; a change anywhere else would not run it again."""
     assert {p.suffix for p in (ROOT / "book").iterdir() if p.is_file()} <= {".ipynb", ".yml"}
+
+
+def test_data_names_its_source():
+    """Each file of book/data is described there, and each array of tour.npz by its key."""
+    data = ROOT / "book" / "data"
+    told = (data / "README.md").read_text("utf-8")
+    assert not [path.name for path in data.iterdir() if path.name not in told + "README.md"]
+    keys = {re.sub(r"\d+$", "0", key) for key in np.load(data / "tour.npz").files}
+    assert not [key for key in keys if f"`{key}" not in told]
 
 
 def test_pins_are_exact():
