@@ -25,47 +25,6 @@ NUMBER = r"(?<![\w.])[-−]?\d+(?:\.\d+)?%?|(?<![\w.])[-−]?\.\d+"
 MYST = create_md_parser(
     MdParserConfig(enable_extensions={"dollarmath", "amsmath", "attrs_inline", "colon_fence", "deflist"}), RendererHTML
 )
-# Chinese forms that `terms.md` bans; the errata page will quote some.  "分数" for a weight needs a reader.
-BANNED_CHINESE = [
-    "问询",
-    "关键字",
-    "钥匙",
-    "得分",
-    "权重矩阵",
-    "语境向量",
-    "令牌",
-    "标记",
-    "嵌套",
-    "点乘",
-    "内积",
-    "按比例",
-    "累加",
-    "通用",
-    "软最大",
-    "标准偏差",
-    "倾斜",
-    "雅各比",
-    "后向传播",
-    "遮罩",
-    "掩膜",
-    "蒙版",
-    "补齐掩码",
-    "空行",
-    "自我注意",
-    "互注意力",
-    "译码器",
-    "隐藏层状态",
-    "递归神经网络",
-    "变压器",
-    "变形金刚",
-    "正规化",
-    "排列等变",
-    "剩余",
-    "水槽",
-    "感应头",
-    "同指",
-    "存储器",
-]
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda p: p.stem)
@@ -233,11 +192,6 @@ def test_formulas_stand_apart(nb):
         assert "$$$" not in cell.source
         for row in re.findall(r"(?m)^\|.*", cell.source):
             assert not [tex for tex in row.split("$")[1::2] if "|" in tex], "| ends a table's cell: write \\lvert"
-
-
-def test_banned_chinese_is_absent(nb):
-    text = "\n".join(c.source for c in prose(nb) if cell_lang(c) == "zh")
-    assert not [word for word in BANNED_CHINESE if word in text]
 
 
 def test_every_number_in_prose_is_printed_on_the_page(nb):
