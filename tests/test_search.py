@@ -78,8 +78,8 @@ QUERIES = {  # query: the section that must be among the first three hits
 }
 HARMLESS = [
     "constructor", "__proto__", "toString valueOf", "<b>bold</b>", "<img src=x onerror=alert(1)>", '"', "'", "\\", "(",
-    "[a-", ".*", "a|b", "?!…。，", "%", "   ", "x" * 5000, "注意力" * 2000, "🙂", "\u202e\u0301", "^_^", "√", "=", "-1",
-    "1e999", "\\u{110000}",
+    "[a-", ".*", "a|b", "?!…。，", "%", "   ", "x" * 5000, "注意力" * 2000, "🙂", "\u202e\u0301", "^_^", "√", "=", "+", "|",
+    "-1", "1e999", "\\u{110000}",
 ]  # fmt: skip
 SPEAKS = {"zh": "找到 {} 节。", "en": "{} sections found."}
 
@@ -113,7 +113,7 @@ def search(new_page, site_url):
         if view not in opened:
             page = new_page()
             page.goto(f"{site_url}/{view}/search.html")
-            page.get_by_role("status").get_by_text(re.compile(r"\w")).first.wait_for()
+            page.get_by_role("status").locator("span").first.wait_for()
             opened[view] = Search(page)
         return opened[view]
 
@@ -248,7 +248,7 @@ def test_letters_of_an_input_method_are_not_looked_up_before_the_word_is_chosen(
     typing = page.page.context.new_cdp_session(page.page)
     typing.send("Input.imeSetComposition", {"text": "re li tu", "selectionStart": 8, "selectionEnd": 8})
     page.page.wait_for_timeout(400)
-    assert page.field.input_value() == "re li tu" and page.sentence != before and "一节也没有" not in page.sentence
+    assert page.field.input_value() == "re li tu" and page.sentence == before
     typing.send("Input.insertText", {"text": "热力图"})
     page.page.locator('#search-results a[href$="#reading-the-heatmap"]').wait_for()
 
@@ -287,7 +287,7 @@ def test_dialog_and_keys_alone_lead_to_the_section(open_page, site_url):
 @pytest.mark.parametrize("query", HARMLESS, ids=lambda query: ascii(query)[:20])
 def test_any_input_is_answered_by_a_sentence_and_does_nothing(search, view, query):
     page = search(view)
-    page.page.evaluate("window.alert = () => { document.title = 'harm'; }")
+    page.page.evaluate("() => { window.alert = () => { document.title = 'harm'; }; }")
     page.ask(query)
     assert re.search(r"[.。：:]$", page.sentence) and page.page.title() != "harm"
     assert page.page.locator("#search-results :is(img, b, script)").count() == 0
@@ -298,7 +298,7 @@ def test_any_input_is_answered_by_a_sentence_and_does_nothing(search, view, quer
 def test_any_address_is_answered_by_a_sentence(open_page, site_url, address):
     page = open_page()
     page.goto(f"{site_url}/zh/search.html{address}")
-    page.get_by_role("status").get_by_text(re.compile(r"[。：]$")).wait_for()
+    page.get_by_role("status").get_by_text(re.compile("[。：]$")).first.wait_for()
     assert page.log.console == []
 
 
@@ -331,9 +331,9 @@ def test_without_javascript_glossary_and_contents_are_linked(open_page, site_url
     page = open_page(java_script_enabled=False)
     page.goto(f"{site_url}/{view}/search.html?q=a")
     main = page.locator("main")
-    assert main.get_by_text("JavaScript").first.is_visible() and not main.locator("input").is_visible()
+    assert "JavaScript" in main.inner_text() and not main.locator("input").is_visible()
     for name in ("glossary", "index", "02_derivation"):
-        assert main.locator(f'a[href="{name}.html"]').first.is_visible()
+        assert main.locator(f'noscript a[href="{name}.html"]').first.is_visible()
 
 
 def test_only_the_search_page_loads_the_text_and_nothing_of_the_old_search_is_left():

@@ -35,7 +35,7 @@ function isTypo(word, other) {
 function words(query) {
   const text = plain(query.slice(0, 200))
     .replace(/\\?sqrt\s*[({]?/g, "√").replace(/\^\{?(?:\\top|t\b)/g, "t").replace(/'s\b/g, "").replace(/[\\{}]/g, "");
-  const word = /\p{Script=Han}+|\.?\d+(?:[.,]\d+)*%?|√?(?:(?!\p{Script=Han})[\p{L}\p{N}_^])+|√/gu;
+  const word = /\p{Script=Han}+|\.?\d+(?:[.,]\d+)*%?|√?[_^]*(?:(?!\p{Script=Han})[\p{L}\p{N}][_^]*)+|√/gu;
   const found = text.match(word) ?? text.match(/\p{Sm}/gu) ?? [];
   const telling = found.filter((one) => !LITTLE.has(one));
   return [...new Set(telling.length ? telling : found)];
@@ -64,14 +64,15 @@ function term(word) {
   if (/^[a-z]{2,}$/.test(word)) {
     const stemmed = stem(word);
     const same = vocabulary.filter((known) => known === word || stems.get(known) === stemmed);
-    const begun = vocabulary.filter((known) => known.startsWith(word) && !same.includes(known));
+    const begun = LITTLE.has(word) ? [] : vocabulary.filter((known) => known.startsWith(word) && !same.includes(known));
     const any = (list) => `${start}(?:${list.join("|")})${end}`;
     if (same.length) return make(any(same), begun.length && any(begun));
     if (begun.length) return make(any(begun));
     if (word.length > 2 && everything.includes(word)) return make(word);
   }
-  const spelled = [...word.replace(/[_^]/g, "")].map((sign) => (sign === "√" ? String.raw`√\(?` : sign)).join("[_^]?"); // dk finds d_k
-  return make((word[0] === "√" ? "" : start) + spelled + end, word.length > 1 && start + spelled);
+  const spelled = [...word.replace(/[_^]/g, "")].map((sign) => (sign === "√" ? String.raw`√\(?` : escaped(sign))).join("[_^]?"); // dk finds d_k
+  const [before, after] = [/^[_^]*[\p{L}\p{N}]/u.test(word) ? start : "", /[\p{L}\p{N}][_^]*$/u.test(word) ? end : ""];
+  return make(before + spelled + after, word.length > 1 && before + spelled);
 }
 
 const occurs = ({ pattern }) => everything.search(pattern) >= 0;
