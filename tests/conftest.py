@@ -30,6 +30,10 @@ BROWSERS = (
 )
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+STORAGE_DENIED = """for (const name of ["localStorage", "sessionStorage"]) {
+  const get = () => { throw new DOMException("denied", "SecurityError"); };
+  Object.defineProperty(window, name, { get, configurable: true });
+}"""
 LOCAL = ("http://127.0.0.1", "ws://127.0.0.1", "file:", "data:", "blob:")
 NO_BROWSER = "No Chromium was found: install Chromium or Chrome, or put its path into the variable COURSE_BROWSER."
 

@@ -13,7 +13,7 @@ from attention_mechanism import softmax
 from attention_widgets import AttentionCalculator
 from bilingual import LANGS, cell_lang
 from build_site import SOURCES, digest
-from conftest import ROOT, SITE
+from conftest import ROOT, SITE, STORAGE_DENIED
 
 VIEWS = ["zh", "en", "both"]
 PAGES = sorted(p.relative_to(SITE).as_posix() for v in VIEWS for p in (SITE / v).glob("*.html"))
@@ -119,14 +119,9 @@ def test_the_smallest_phone_needs_no_sideways_scroll(open_page, site_url, view):
         assert page.evaluate("document.documentElement.scrollWidth") == 320
 
 
-def test_a_browser_that_denies_storage_still_searches_and_switches(open_page, site_url):
+def test_a_browser_that_denies_storage_still_switches(open_page, site_url):
     page = open_page()
-    page.add_init_script("""for (const name of ["localStorage", "sessionStorage"]) {
-      const get = () => { throw new DOMException("denied", "SecurityError"); };
-      Object.defineProperty(window, name, { get, configurable: true });
-    }""")
-    page.goto(f"{site_url}/zh/search.html?q=权重")
-    page.locator("ul.search li a").first.wait_for()
+    page.add_init_script(STORAGE_DENIED)
     page.goto(f"{site_url}/zh/{CHAPTER}?lang=en")
     page.wait_for_url(f"**/en/{CHAPTER}")
 
@@ -424,7 +419,7 @@ def test_state_is_the_same_in_all_views():
     assert models("zh") == models("en") == models("both")
 
 
-# ---------------------------------------------------------------- languages, search, copying
+# ---------------------------------------------------------------- languages, copying
 def switch(page, lang):
     """Click a language where the page stands: Playwright's own click would scroll first, as the row is sticky."""
     page.locator(f'.lang-switch a[data-lang="{lang}"]').evaluate("link => link.click()")
@@ -472,47 +467,6 @@ def test_lang_in_the_address(open_page, site_url):
     page.wait_for_url(f"**/en/{CHAPTER}#{SECTION}")
 
 
-@pytest.mark.parametrize(
-    "view, query",
-    [
-        ("zh", "权重"),
-        ("zh", "缩放分数"),
-        ("zh", "softmax 之前"),
-        ("zh", "凸组合"),
-        ("en", "weights"),
-        ("en", "heatmap"),
-        ("both", "行和"),
-    ],
-)
-def test_search_finds_the_chapter(open_page, site_url, view, query):
-    page = open_page()
-    page.goto(f"{site_url}/{view}/search.html?q={query}")
-    page.locator("ul.search li a").first.wait_for()
-    assert "02_derivation" in page.locator("ul.search").inner_html()
-    page.wait_for_load_state("networkidle")
-    assert page.log.console == []
-
-
-def test_search_dialog_leads_to_the_search_page(open_page, site_url):
-    page = open_page()
-    page.goto(f"{site_url}/zh/index.html", wait_until="load")
-    page.keyboard.press("Control+k")
-    page.keyboard.type("权重")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/zh/search.html?q=*")
-    page.locator("ul.search li a").first.wait_for()
-    assert page.log.console == []
-
-
-def test_a_search_hit_opens_without_an_error(open_page, site_url):
-    """The words looked for are marked in the page, also inside the pictures of the widget."""
-    page = open_page()
-    page.goto(f"{site_url}/zh/{CHAPTER}?highlight=权重")
-    page.wait_for_function(READY)
-    page.locator(".highlighted").first.wait_for(state="attached")
-    assert page.log.console == []
-
-
 def test_a_formula_is_copied_as_tex(open_page, site_url):
     page = open_page()
     page.goto(f"{site_url}/en/{CHAPTER}")
@@ -537,8 +491,6 @@ def test_opens_from_the_disk(open_page):
     page.wait_for_function(READY)
     page.get_by_role("link", name="English", exact=True).click()
     page.wait_for_url(f"**/en/{CHAPTER}")
-    page.goto((SITE / "en" / "search.html").as_uri() + "?q=weights")
-    page.locator("ul.search li a").first.wait_for()
     assert (page.log.external, page.log.failed, page.log.console) == ([], [], [])
 
 

@@ -1,5 +1,4 @@
 // The pages are complete without this script: it adds memory for the language, ?lang=, and formulas copied as TeX.
-if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false; // pages on a disk may not fetch others
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest(".lang-switch a");

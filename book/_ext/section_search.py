@@ -1,0 +1,145 @@
+"""Sphinx extension: search for sections, in place of Sphinx's search for pages.
+
+`sections.js` holds what each section of this view says, read from the finished pages: formulas as a line of text,
+code, outputs, tables and captions.  Only search.html loads it, and section_search.js, which finds and shows.
+"""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+from bs4 import BeautifulSoup, Comment, NavigableString
+
+SCRIPT = Path(__file__).with_suffix(".js")
+DEAD = re.compile(r"doctools|sphinx_highlight|translations")  # of no use but to Sphinx's own search
+LINES = {"p", "li", "pre", "div", "tr", "dt", "dd", "summary", "figcaption", "caption", "table", "ul", "ol"}
+HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
+UNREAD = {"script", "style", "annotation", "mphantom", "svg", "button"}
+UNREAD_CLASSES = {"katex-html", "headerlink", "widget-still"}
+ACCENTS = {"~": "\u0303", "˜": "\u0303", "^": "\u0302", "ˆ": "\u0302", "ˉ": "\u0304", "¯": "\u0304", "⃗": "\u20d7"}
+SPACED = set("=≈≠≡≤≥<>∈→⇒∼∝")
+
+
+# ---------------------------------------------------------------- formulas
+def whole(text):
+    """The text in brackets, unless nothing could be torn from it: x_i, √2, exp(x), [1, 2]."""
+    return text if re.fullmatch(r"√?[\w\u0300-\u036f,.′⊤]*(\([^()]*\)|\[[^][]*\])?", text) else f"({text})"
+
+
+def raised(text):
+    return {"⊤": "ᵀ", "′": "′"}.get(text, f"^{whole(text)}")
+
+
+def formula(node):
+    """A MathML element as a line of text: S̃ = S/√d_k."""
+    if isinstance(node, NavigableString):
+        return re.sub(r"\s+", " ", re.sub("[\u2062-\u2064]", "", node))
+    kids = [formula(kid) for kid in node.children if kid.name not in UNREAD]
+    match node.name, kids:
+        case "mo", [sign]:
+            return {"\u2061": "", ",": ", "}.get(sign, f" {sign} " if sign in SPACED else sign)
+        case "mspace", _:
+            return " "
+        case "mfrac", [over, under]:
+            return f"{whole(over)}/{whole(under)}"
+        case "msqrt", _:
+            return f"√{whole(side_by_side(kids))}"
+        case "mover", [base, sign]:
+            return base + (ACCENTS.get(sign) or raised(sign))
+        case "msup", [base, high]:
+            return base + raised(high)
+        case "msub" | "munder", [base, low]:
+            return f"{base}_{whole(low)}"
+        case "msubsup" | "munderover", [base, low, high]:
+            return f"{base}_{whole(low)}{raised(high)}"
+        case "mtr", _:
+            return ", ".join(kids)
+        case "mtable", _:
+            return "; ".join(kids)
+    return side_by_side(kids)
+
+
+def side_by_side(parts):
+    """Factors, with a space where they would run into one word: log a, q_i k_j, but QK."""
+    out, before = "", ""
+    for part in filter(None, parts):
+        runs_on = re.search(r"[_^]\S+$|[^\W\d_]{2,}$", before) and re.match(r"[^\W_]|√", part)
+        out += " " + part if runs_on else part
+        before = part
+    return re.sub(r" {2,}", " ", out)
+
+
+# ---------------------------------------------------------------- sections
+def read(node):
+    """What an element says: a line of text for each paragraph, row or formula; code keeps its lines."""
+    if isinstance(node, NavigableString):
+        return "" if isinstance(node, Comment) else str(node)
+    classes = set(node.get("class", []))
+    if node.name in UNREAD or UNREAD_CLASSES & classes:
+        return ""
+    if node.name == "math":
+        return formula(node).strip()
+    inner = "".join(map(read, node.children))
+    if node.name in ("td", "th"):
+        return f"{' '.join(inner.split())} · "
+    if node.name == "tr" or "math" in classes or (node.name != "pre" and not node.find(LINES)):
+        inner = re.sub(r"\s+", " ", inner)
+    return f"\n{inner}\n" if node.name in LINES else inner
+
+
+def lines(section):
+    """The lines of a section without its heading and its subsections."""
+    text = "".join(read(part) for part in section.children if part.name not in ("section", *HEADINGS))
+    return [line for line in (" ".join(raw.split()).strip(" ·") for raw in text.split("\n")) if line]
+
+
+def title(section):
+    """A section's heading: a list of one text, or of one for each language."""
+    head = section.find(HEADINGS, recursive=False)
+    return [" ".join(read(part).split()) for part in head.select(".lang-zh, .lang-en") or [head]]
+
+
+def sections(page, html):
+    """[{href, path: the titles from the page's down to its own, text}] of a finished page."""
+    found, titles = [], {}
+    for section in BeautifulSoup(html, "html.parser").select("article section[id]"):
+        name = section["id"]
+        titles[name] = title(section)
+        path = [titles[parent["id"]] for parent in reversed(section.find_parents("section"))] + [titles[name]]
+        found.append({"href": f"{page}#{name}", "path": path, "text": "\n".join(lines(section))})
+    return found
+
+
+# ---------------------------------------------------------------- Sphinx
+def own_search(app):
+    """Leave out Sphinx's index; its page is made from our template."""
+    if app.builder.format == "html":
+        app.builder.search = False
+        app.config.html_additional_pages["search"] = "search.html"
+
+
+def drop_dead(app, pagename, templatename, context, doctree):
+    context["script_files"] = [f for f in context["script_files"] if not DEAD.search(str(f))]
+
+
+def write(app, exception):
+    if exception or app.builder.format != "html":
+        return
+    out = Path(app.outdir)
+    found = [
+        section
+        for page in sorted(app.env.found_docs)
+        for section in sections(f"{page}.html", (out / f"{page}.html").read_text("utf-8"))
+    ]
+    (out / "sections.js").write_text(
+        f"var SECTIONS = {json.dumps(found, ensure_ascii=False, separators=(',', ':'))};\n", "utf-8"
+    )
+    shutil.copy(SCRIPT, out)
+
+
+def setup(app):
+    app.connect("builder-inited", own_search)
+    app.connect("html-page-context", drop_dead)
+    app.connect("build-finished", write)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
