@@ -128,11 +128,16 @@ def arrows(q, K, ax=None):
     return ax
 
 
-def curves(x, ys, ax=None, xlabel="", ylabel=""):
-    """Lines over x (n,): `ys` maps the name that stands at a line's right end to its values (n,) -> Axes."""
+def curves(x, ys, xlabel="", ylabel="", ax=None):
+    """Lines over x (n,): `ys` maps the name that stands at a line's right end to its values (n,) -> Axes.
+
+    Columns (n, 1), as queries and outputs of width 1 are, will do as well.
+    """
     if ax is None:
         ax = plt.subplots(figsize=(5.0, 2.8))[1]
+    x = np.ravel(x)
     for (name, y), style in zip(ys.items(), ["solid", "dashed", "dotted", "dashdot"], strict=False):
+        y = np.ravel(y)
         ax.plot(x, y, color=LIGHT["z"], linestyle=style, linewidth=2)
         ax.annotate(name, (x[-1], y[-1]), (6, 0), textcoords="offset points", va="center")
     ax.axhline(0, color=INK, linewidth=0.6)

@@ -157,7 +157,9 @@ def test_arrows_need_a_plane(q, K):
 
 def test_curves_are_named_at_their_ends_and_told_apart_without_colour():
     x = np.linspace(-1, 1, 5)
-    ax = ap.curves(x, {"up": x, "down": -x}, xlabel="query", ylabel="output")
+    given = plt.figure().subplots()
+    ax = ap.curves(x[:, None], {"up": x[:, None], "down": -x}, "query", "output", given)
+    assert ax is given
     lines = [line for line in ax.lines if len(line.get_xdata()) == 5]
     for line, y in zip(lines, (x, -x), strict=True):
         np.testing.assert_array_equal(line.get_ydata(), y)
