@@ -114,7 +114,7 @@ def arrows(q, K, ax=None):
     if q.shape != (2,) or K.ndim != 2 or K.shape[1] != 2:
         raise ValueError(f"arrows lie in a plane: q must be (2,) and K (n_k, 2), but they are {q.shape} and {K.shape}")
     if ax is None:
-        ax = plt.subplots(figsize=(5.0, 3.0))[1]
+        ax = plt.subplots(figsize=(3.4, 2.5))[1]
     tips = np.vstack([q, K])
     labels = ["$q$"] + [f"$k_{j}$: score {number(q @ k)}" for j, k in enumerate(K)]
     colours = [LIGHT["q"]] + [LIGHT["k"]] * len(K)
@@ -134,7 +134,7 @@ def curves(x, ys, xlabel="", ylabel="", ax=None):
     Columns (n, 1), as queries and outputs of width 1 are, will do as well.
     """
     if ax is None:
-        ax = plt.subplots(figsize=(5.0, 2.8))[1]
+        ax = plt.subplots(figsize=(3.4, 2.3))[1]
     x = np.ravel(x)
     for (name, y), style in zip(ys.items(), ["solid", "dashed", "dotted", "dashdot"], strict=False):
         y = np.ravel(y)
