@@ -1,9 +1,12 @@
 """Figures of the book: each draws on `ax`, or on a figure of its own, and returns it.  Text is English and symbols.
+A row of weights over a sentence in any language is text instead (`Sentence`).
 
 One picture serves light and dark pages.  The figure is transparent with dark text, and the site's dark theme applies
 `filter: invert(1) hue-rotate(180deg)`.  So no cell is darker than its black number can bear, before and after that
 filter.  A file that any viewer should show needs a background: `fig.savefig(path, facecolor="white")`.
 """
+
+from html import escape
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -100,3 +103,73 @@ def three_panels(S, S_scaled, A, tokens=None):
     for ax in axes[1:]:
         ax.set_ylabel("")
     return axes
+
+
+def arrows(q, K, ax=None):
+    """A query q (2,) and keys K (n_k, 2) as arrows from the origin, each key with its score q·k -> Axes.
+
+    Raises ValueError if a vector has not two components.
+    """
+    q, K = np.asarray(q, dtype=float), np.asarray(K, dtype=float)
+    if q.shape != (2,) or K.ndim != 2 or K.shape[1] != 2:
+        raise ValueError(f"arrows lie in a plane: q must be (2,) and K (n_k, 2), but they are {q.shape} and {K.shape}")
+    if ax is None:
+        ax = plt.subplots(figsize=(3.4, 2.5))[1]
+    tips = np.vstack([q, K])
+    labels = ["$q$"] + [f"$k_{j}$: score {number(q @ k)}" for j, k in enumerate(K)]
+    colours = [LIGHT["q"]] + [LIGHT["k"]] * len(K)
+    ax.quiver(*np.zeros_like(tips).T, *tips.T, color=colours, angles="xy", scale_units="xy", scale=1)
+    for label, tip in zip(labels, tips, strict=True):
+        ax.annotate(label, tip, (6, 3), textcoords="offset points")
+    low, high = np.minimum(tips.min(axis=0), 0), np.maximum(tips.max(axis=0), 0)
+    ax.set(xlim=(low[0] - 0.2, high[0] + 1.2), ylim=(low[1] - 0.2, high[1] + 0.4), aspect="equal")
+    ax.set(xlabel="component 0", ylabel="component 1")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def curves(x, ys, xlabel="", ylabel="", ax=None):
+    """Lines over x (n,): `ys` maps the name that stands at a line's right end to its values (n,) -> Axes.
+
+    Columns (n, 1), as queries and outputs of width 1 are, will do as well.
+    """
+    if ax is None:
+        ax = plt.subplots(figsize=(3.4, 2.3))[1]
+    x = np.ravel(x)
+    for (name, y), style in zip(ys.items(), ["solid", "dashed", "dotted", "dashdot"], strict=False):
+        y = np.ravel(y)
+        ax.plot(x, y, color=LIGHT["z"], linestyle=style, linewidth=2)
+        ax.annotate(name, (x[-1], y[-1]), (6, 0), textcoords="offset points", va="center")
+    ax.axhline(0, color=INK, linewidth=0.6)
+    ax.axvline(0, color=INK, linewidth=0.6)
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+class Sentence:
+    """The tokens of a sentence, shaded with the weights that one query gives them: row `query` of A (n, n).
+
+    Text and no picture, for the fonts of figures have no Chinese; `lang` tells browsers and screen readers the
+    sentence's language.  The query's own token is underlined.
+    """
+
+    def __init__(self, A, tokens, query, lang="en"):
+        if np.shape(A) != (len(tokens), len(tokens)):
+            raise ValueError(f"{len(tokens)} tokens need weights ({len(tokens)}, {len(tokens)}), got {np.shape(A)}")
+        self.weights, self.tokens, self.query, self.lang = A[query], [str(t) for t in tokens], query, lang
+
+    def __repr__(self):
+        pairs = zip(self.tokens, self.weights, strict=True)
+        return f"{self.tokens[self.query]} → " + ", ".join(f"{token} {w:.2f}" for token, w in pairs)
+
+    def _repr_html_(self):
+        r, g, b = (round(255 * x) for x in to_rgb(LIGHT["a"]))
+        words = [escape(token) for token in self.tokens]
+        words[self.query] = f"<u>{words[self.query]}</u>"
+        boxes = [
+            f'<span style="display:inline-block;text-align:center;padding:.1em .4em;margin:.15em;border-radius:.3em;'
+            f'background:rgba({r},{g},{b},{w / 2:.3f})">{word}<br><small>{w:.2f}</small></span>'
+            for word, w in zip(words, self.weights, strict=True)
+        ]
+        return f'<div lang="{self.lang}"><b>{escape(self.tokens[self.query])}</b> → {" ".join(boxes)}</div>'

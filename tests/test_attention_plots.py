@@ -134,3 +134,66 @@ def test_figure_text_is_english_and_the_figure_transparent():
 def test_misfits_are_told(bad, words):
     with pytest.raises(ValueError, match=words):
         ap.scores(**bad)
+
+
+def test_arrows_end_at_the_vectors_and_say_the_scores():
+    given = plt.figure().subplots()
+    ax = ap.arrows([2, -1], [[1, 0.5], [-2, 2]], given)
+    assert ax is given
+    (drawn,) = [c for c in ax.collections if hasattr(c, "U")]
+    np.testing.assert_allclose(np.stack([drawn.U, drawn.V], axis=1), [[2, -1], [1, 0.5], [-2, 2]])
+    assert (drawn.scale, drawn.angles, drawn.scale_units) == (1, "xy", "xy")  # an arrow is as long as its vector
+    assert [t.get_text() for t in ax.texts] == ["$q$", "$k_0$: score 1.500", "$k_1$: score −6.000"]
+    assert ap.to_rgb(drawn.get_facecolor()[0]) != ap.to_rgb(drawn.get_facecolor()[1])
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    assert left < -2 and right > 2 and bottom < -1 and top > 2
+
+
+@pytest.mark.parametrize("q, K", [([1, 2, 3], np.eye(3)), ([1, 2], [1, 2]), ([1, 2], np.eye(3))])
+def test_arrows_need_a_plane(q, K):
+    with pytest.raises(ValueError, match="plane"):
+        ap.arrows(q, K)
+
+
+def test_curves_are_named_at_their_ends_and_told_apart_without_colour():
+    x = np.linspace(-1, 1, 5)
+    given = plt.figure().subplots()
+    ax = ap.curves(x[:, None], {"up": x[:, None], "down": -x}, "query", "output", given)
+    assert ax is given
+    lines = [line for line in ax.lines if len(line.get_xdata()) == 5]
+    for line, y in zip(lines, (x, -x), strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), y)
+    assert len({line.get_linestyle() for line in lines}) == 2
+    assert [(t.get_text(), t.xy) for t in ax.texts] == [("up", (1, 1)), ("down", (1, -1))]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("query", "output")
+
+
+@pytest.mark.parametrize("draw", [
+    lambda: ap.arrows([1, 0], [[1, 1]]),
+    lambda: ap.curves([0, 1], {"a": [0, 1]}, xlabel="x"),
+])  # fmt: skip
+def test_words_of_the_plain_figures_are_readable_on_both_pages(draw):
+    for text in draw().figure.findobj(Text):
+        ink = np.array(matplotlib.colors.to_rgb(text.get_color()))
+        assert contrast(ink, [1, 1, 1]) >= 4.5 and contrast(dark_site(ink), [0x14 / 255, 0x18 / 255, 0x1E / 255]) >= 4.5
+
+
+def test_a_sentence_tells_the_row_of_its_query():
+    A = np.array([[0.9, 0.1, 0.0], [0.25, 0.5, 0.25], [0.0, 1.0, 0.0]])
+    shown = ap.Sentence(A, np.array(["<s>", "old", "keys"]), 1, lang="zh-Hans")
+    assert repr(shown) == "old → <s> 0.25, old 0.50, keys 0.25"
+    html = shown._repr_html_()
+    assert html.startswith('<div lang="zh-Hans">') and "<s>" not in html
+    assert re.findall(r"background:rgba\([\d,]+,([\d.]+)\)\">(.*?)<br>", html) == [
+        ("0.125", "&lt;s&gt;"), ("0.250", "<u>old</u>"), ("0.125", "keys"),
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="2 tokens"):
+        ap.Sentence(A, ["a", "b"], 0)
+
+
+@pytest.mark.parametrize("page, ink", [((1, 1, 1), ap.INK), ((0.07, 0.07, 0.07), "#ced6dd")])
+def test_shaded_words_are_readable_on_both_pages(page, ink):
+    html = ap.Sentence(np.ones((1, 1)), ["keys"], 0)._repr_html_()
+    *rgb, alpha = (float(x) for x in re.search(r"rgba\((.*?)\)", html)[1].split(","))
+    shade = alpha * np.array(rgb) / 255 + (1 - alpha) * np.array(page)
+    assert contrast(matplotlib.colors.to_rgb(ink), shade) >= 4.5

@@ -144,7 +144,9 @@ def test_the_page_shows_what_the_notebook_prints(view, notebook):
     shown = unescape(re.sub(r"<[^>]+>", "", html))
     for cell in json.loads(notebook.read_text("utf-8"))["cells"]:
         for output in cell.get("outputs", []):
-            text = "".join(output.get("text", output.get("data", {}).get("text/plain", "")))
+            data = output.get("data", {})
+            text = "".join(output.get("text", data.get("text/html", data.get("text/plain", ""))))
+            text = unescape(re.sub(r"<[^>]+>", "", text)) if "text/html" in data else text
             if not re.match(r"<Figure|\w+\(tokens=", text):  # a picture or a widget stands in its place
                 assert text.strip() in shown
 
