@@ -58,7 +58,9 @@ export function choice(label, options, onChange) {
   const add = ([value, textContent]) => select.append(html("option", { value, textContent }));
   options.forEach(add);
   const show = (value) => {
-    if (![...select.options].some((option) => option.value === String(value))) add([value, value]);
+    if (select.value === String(value)) return;
+    select.value = value;
+    if (select.value !== String(value)) add([value, value]);
     select.value = value;
   };
   return { row: html("div", { className: "attn-field" }, Object.assign(label, { htmlFor: select.id }), select), show };

@@ -68,24 +68,22 @@ function plane(zh, en, symbols) {
   } };
 }
 
-/** A text around a point of a plane; the returned function places it. */
+/** A letter near a point of a plane; the returned function puts it so far outside of the point and to the right of that. */
 function letter(node, name) {
   const text = svg("text", { "text-anchor": "middle", class: "attn-number" }, name);
   node.append(text);
-  return (x, y) => {
-    text.setAttribute("x", x);
-    text.setAttribute("y", y + 5);
+  return (point, outside, aside) => {
+    const [x, y] = place(point), [ux, uy] = outward(point);
+    text.setAttribute("x", x + outside * ux - aside * uy);
+    text.setAttribute("y", y + outside * uy + aside * ux + 5);
   };
 }
 
-/** Letters at points of a plane, on their outer side; one that comes to lie on another stands beside it. */
+/** Letters outside of points; one whose point lies on an earlier one stands farther outside. */
 function letters(node, names) {
   const put = names.map((name) => letter(node, name));
   const near = (p, q) => Math.hypot(p[0] - q[0], p[1] - q[1]) < 0.25;
-  return (points) => points.forEach((point, j) => {
-    const [x, y] = place(point), [ux, uy] = outward(point), beside = points.slice(0, j).filter((other) => near(other, point));
-    put[j](x + 16 * ux + 13 * beside.length, y + 16 * uy);
-  });
+  return (points) => points.forEach((point, j) => put[j](point, 16 + 13 * points.slice(0, j).filter((p) => near(p, point)).length, 0));
 }
 
 /** A handle that is dragged over a plane; at() is where it is, onMove gets where it shall go. */
@@ -101,6 +99,7 @@ function draggable(handle, node, at, onMove) {
     handle.setPointerCapture(event.pointerId);
     grip = under(event).map((x, c) => at()[c] - x);
   });
+  handle.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false }); // else the page scrolls
   handle.addEventListener("pointermove", (event) => {
     if (handle.hasPointerCapture(event.pointerId)) onMove(under(event).map((x, c) => onto(x + grip[c])));
   });
@@ -111,53 +110,61 @@ function draggable(handle, node, at, onMove) {
 function matching(names, at, onMove) {
   const made = plane("查询与键", "query and keys", "qk"), { node } = made;
   const feet = names.map(() => svg("path", { class: "attn-foot" }));
-  const keys = names.map(() => svg("path", { class: "attn-line-k attn-hollow", "stroke-width": 2 }));
+  const keys = names.map(() => svg("path", { class: "attn-line-k attn-hollow" }));
   const query = svg("path", { class: "attn-line-q attn-q", "stroke-width": 3 });
   const ring = svg("circle", { r: 11, class: "attn-line-q attn-q attn-faint" });
   const handle = svg("circle", { r: 24, fill: "transparent", class: "attn-handle" });
   node.append(...feet, ...keys, query, ring);
-  const name = letters(node, names), nameQuery = letter(node, "q");
+  const nameKeys = letters(node, names), nameQuery = letter(node, "q");
   node.append(handle);
   draggable(handle, node, at, onMove);
-  return { ...made, show(q, K, chosen) {
-    K.forEach((k, j) => {
-      const onto = foot(q, k);
-      feet[j].setAttribute("d", onto ? `M${place(k)}L${place(onto)}` : "");
-      keys[j].setAttribute("d", arrow(k));
-      keys[j].setAttribute("stroke-width", j === chosen ? 3.5 : 2);
+  const setKeys = (K, chosen) => {
+    keys.forEach((key, j) => {
+      key.setAttribute("d", arrow(K[j]));
+      key.setAttribute("stroke-width", j === chosen ? 3.5 : 2);
     });
+    nameKeys(K);
+  };
+  const setQuery = (q, K) => {
+    K.map((k) => foot(q, k)).forEach((onto, j) => feet[j].setAttribute("d", onto ? `M${place(K[j])}L${place(onto)}` : ""));
     query.setAttribute("d", arrow(q));
-    const [cx, cy] = place(q), [ux, uy] = outward(q);
+    const [cx, cy] = place(q);
     for (const circle of [ring, handle]) {
       circle.setAttribute("cx", cx);
       circle.setAttribute("cy", cy);
     }
-    name(K);
-    nameQuery(cx - 21 * uy, cy + 21 * ux); // to its right: a key may lie on the same line
-  } };
+    nameQuery(q, 0, 21); // a key may lie on the same line
+  };
+  return { ...made, setKeys, setQuery };
 }
 
 /** Values as squares, the output as a diamond inside their hull; each weight is the width of a band that pulls it. */
 function reading(names) {
   const made = plane("值与输出", "values and output", "vz"), { node } = made;
   const shape = svg("polygon", { class: "attn-line-v attn-v attn-faint", "stroke-dasharray": "5 4" });
-  const bands = names.map(() => svg("line", { class: "attn-line-a", "stroke-opacity": 0.55 }));
-  const squares = names.map(() => svg("path", { class: "attn-line-v attn-hollow", "stroke-width": 2 }));
+  const bands = names.map(() => svg("path", { class: "attn-line-a", "stroke-opacity": 0.55 }));
+  const squares = names.map(() => svg("path", { class: "attn-line-v attn-hollow" }));
   const output = svg("path", { class: "attn-z" });
   node.append(shape, ...bands, ...squares, output);
-  const name = letters(node, [...names, "z"]);
-  return { ...made, show(V, z, a, chosen) {
-    const [x2, y2] = place(z);
+  const nameValues = letters(node, names), nameOutput = letter(node, "z");
+  const setValues = (V, chosen) => {
     shape.setAttribute("points", hull(V).map(place).join(" "));
-    V.forEach((v, j) => {
-      const [x1, y1] = place(v);
-      for (const [key, value] of Object.entries({ x1, y1, x2, y2, "stroke-width": 12 * a[j] })) bands[j].setAttribute(key, value);
-      squares[j].setAttribute("d", `M${x1 - 5} ${y1 - 5}h10v10h-10z`);
+    V.map(place).forEach(([x, y], j) => {
+      squares[j].setAttribute("d", `M${x - 5} ${y - 5}h10v10h-10z`);
       squares[j].setAttribute("stroke-width", j === chosen ? 3.5 : 2);
     });
-    output.setAttribute("d", `M${x2} ${y2 - 9}l9 9l-9 9l-9-9z`);
-    name([...V, z]);
-  } };
+    nameValues(V);
+  };
+  const setOutput = (z, V, a) => {
+    const [x, y] = place(z);
+    bands.forEach((band, j) => {
+      band.setAttribute("d", `M${x} ${y}L${place(V[j])}`);
+      band.setAttribute("stroke-width", 12 * a[j]);
+    });
+    output.setAttribute("d", `M${x} ${y - 9}l9 9l-9 9l-9-9z`);
+    nameOutput(z, 0, 17);
+  };
+  return { ...made, setValues, setOutput };
 }
 
 /** The weights as bars, each under the name of its page. */
@@ -182,64 +189,83 @@ function pointRows(legend, axes, get, set) {
   } };
 }
 
-function render({ model, el }) {
-  const { pages, queries, topics, contents } = model.get("_start");
-  const said = messages(), commit = committer(model), names = pages.map((_, j) => LETTERS[j]);
-  const moved = "moved"; // the query is none of those to choose from
-  let chosen = 0, text = {};
-  const of = (part) => [() => model.get(part)[chosen], (row) => commit({ [part]: model.get(part).map((old, j) => (j === chosen ? row : old)) })];
+/** Everything that the reader moves; `chosen` is the page whose key and value the sliders hold, redraw shows another. */
+function controls(model, commit, names, redraw) {
+  const { pages, queries, topics, contents } = model.get("_start"), moved = "moved"; // none of those to choose from
+  let chosen = 0;
+  const ofPage = (part) => [() => model.get(part)[chosen],
+    (row) => commit({ [part]: model.get(part).map((old, j) => (j === chosen ? row : old)) })];
   const query = [() => model.get("query"), (q) => commit({ query: q })];
-  const reset = button("重置", "Reset", () => commit({ query: queries[0].query, K: pages.map(({ key }) => key), V: pages.map(({ value }) => value), tied: false }));
-
+  const start = { query: queries[0].query, K: pages.map((page) => page.key), V: pages.map((page) => page.value), tied: false };
+  const reset = button("重置", "Reset", () => commit(start));
   const preset = choice(words("label", "查询", "Query", "q", "q"),
     [...queries.map(({ zh, en }, i) => [i, say(zh, en)]), [moved, say("自己移动的", "moved by you")]],
-    (i) => (i === moved ? draw() : commit({ query: queries[i].query })));
+    (i) => (i === moved ? redraw() : commit({ query: queries[i].query })));
   const page = choice(words("label", "网页", "Page"), pages.map(({ zh, en }, j) => [j, `${names[j]} ${say(zh, en)}`]), (j) => {
     chosen = Number(j);
-    draw();
+    redraw();
   });
   const tied = toggle(words("label", "用键代替值", "use keys as values", "V = K"), (on) => commit({ tied: on }));
-  const [ofQuery, ofKey, ofValue] = [
-    pointRows(words("legend", "查询", "query", "q", "q"), topics, ...query),
-    pointRows(words("legend", "键", "key", "k", "k"), topics, ...of("K")),
-    pointRows(words("legend", "值", "value", "v", "v"), contents, ...of("V")),
-  ];
-  const match = matching(names, ...query), weights = shares(pages), read = reading(names);
-  match.name(topics);
-  const table = scoreTable(["网页", "page"], pages.map(({ zh, en }, j) => {
-    const name = words("th", zh, en);
-    name.prepend(`${names[j]} `);
-    return name;
-  }));
+  const ofQuery = pointRows(words("legend", "查询", "query", "q", "q"), topics, ...query);
+  const ofKey = pointRows(words("legend", "键", "key", "k", "k"), topics, ...ofPage("K"));
+  const ofValue = pointRows(words("legend", "值", "value", "v", "v"), contents, ...ofPage("V"));
+  const show = (state) => {
+    const at = queries.findIndex(({ query: [x, y] }) => x === state.query[0] && y === state.query[1]);
+    preset.show(at < 0 ? moved : at);
+    tied.show(state.tied);
+    ofQuery.show();
+    for (const rows of [ofKey, ofValue]) rows.show(names[chosen]);
+    ofValue.node.disabled = state.tied;
+    return chosen;
+  };
+  return { query, reset, preset, page, tied, ofQuery, ofKey, ofValue, show };
+}
+
+/** The table's column of pages. */
+const pageHeads = (pages) => pages.map(({ zh, en }, j) => {
+  const head = words("th", zh, en);
+  head.prepend(`${LETTERS[j]} `);
+  return head;
+});
+
+/** On the left the query meets the keys, on the right values are read. */
+function layout(moved, { match, weights, read, table }, told) {
+  const part = (className, ...nodes) => html("div", { className }, ...nodes);
+  const left = part("attn-column", match.figure, moved.ofQuery.node, weights.figure);
+  const right = part("attn-column", read.figure, part("attn-bar", moved.page.row), moved.ofKey.node, moved.ofValue.node, moved.tied.row);
+  const bar = part("attn-bar", moved.preset.row, moved.reset);
+  return part("attn-widget attn-search-engine", bar, part("attn-panes", left, right), table.node, told);
+}
+
+function render({ model, el }) {
+  const { pages, topics, contents } = model.get("_start"), names = LETTERS.slice(0, pages.length), said = messages();
+  const moved = controls(model, committer(model), names, () => draw());
+  const match = matching(names, ...moved.query), weights = shares(pages), read = reading(names);
+  const table = scoreTable(["网页", "page"], pageHeads(pages));
+  const point = (row) => `[${row.map((x) => fixed(x)).join(", ")}]`;
+  const each = (rows) => rows.map((row, j) => `${names[j]} ${row}`).join(", ");
+  let text = {}, shown = {};
 
   function draw() {
-    const [q, K, own, same] = STATE.map((name) => model.get(name));
-    const V = same ? K : own, { scores, seen, a, z } = search(q, K, V);
-    const point = (row) => `[${row.map((x) => fixed(x)).join(", ")}]`, each = (rows) => rows.map((row, j) => `${names[j]} ${row}`).join(", ");
+    const state = Object.fromEntries(STATE.map((name) => [name, model.get(name)])), { query, K } = state;
+    const V = state.tied ? K : state.V, { scores, seen, a, z } = search(query, K, V), chosen = moved.show(state);
     text = { a: each(a.map(share)), z: `z = ${point(z)}` };
-    const at = queries.findIndex(({ query: [x, y] }) => x === q[0] && y === q[1]);
-    preset.show(at < 0 ? moved : at);
-    page.show(chosen);
-    tied.show(same);
-    ofQuery.show();
-    for (const { show } of [ofKey, ofValue]) show(names[chosen]);
-    ofValue.node.disabled = same;
-    match.show(q, K, chosen);
+    if (K !== shown.K || chosen !== shown.chosen) match.setKeys(K, chosen);
+    if (V !== shown.V || chosen !== shown.chosen) read.setValues(V, chosen);
+    if (state.tied !== shown.tied) read.name(state.tied ? topics : contents);
+    shown = { K, V, chosen, tied: state.tied };
+    match.setQuery(query, K);
     weights.show(a);
-    read.name(same ? topics : contents);
-    read.show(V, z, a, chosen);
+    read.setOutput(z, V, a);
     table.show(scores, seen, a);
-    match.describe(`q = ${point(q)}; ${each(K.map(point))}`);
+    match.describe(`q = ${point(query)}; ${each(K.map(point))}`);
     weights.describe(text.a);
     read.describe(`${text.z}; ${each(V.map(point))}`);
   }
 
+  match.name(topics);
   const announce = () => said.tell(say(`注意力权重：${text.a}；输出：${text.z}`, `attention weights: ${text.a}; output: ${text.z}`));
-  const part = (name, ...nodes) => html("div", { className: name }, ...nodes);
-  const root = part("attn-widget attn-search-engine", part("attn-bar", preset.row, reset),
-    part("attn-panes", part("attn-column", match.figure, ofQuery.node, weights.figure),
-      part("attn-column", read.figure, part("attn-bar", page.row), ofKey.node, ofValue.node, tied.row)), table.node, said.told);
-  return live({ model, el }, root, STATE, draw, announce);
+  return live({ model, el }, layout(moved, { match, weights, read, table }, said.told), STATE, draw, announce);
 }
 
 export default { render };

@@ -42,8 +42,9 @@ def as_page(zh, en, key, value):
 
 def as_query(zh, en, query):
     """A query as the module takes it, checked: it may be chosen long after the engine was made."""
-    check_points("query", [query])
-    return {"zh": zh, "en": en, "query": [float(x) for x in query]}
+    row = [float(x) for x in query]
+    check_points("query", [row])
+    return {"zh": zh, "en": en, "query": row}
 
 
 def check_points(name, rows):
