@@ -90,7 +90,10 @@ def test_each_query_shows_what_python_computes(engine):
 
 def test_a_drag_of_the_arrow_head_moves_sliders_weights_and_output(engine):
     page, widget = engine()
+    before = widget.locator(".attn-handle").bounding_box()
     drag(page, widget, (-1.2, 2.05))
+    after = widget.locator(".attn-handle").bounding_box()
+    assert after["x"] < before["x"] and after["y"] < before["y"], "to the left and up"
     expected = SearchEngine()
     expected.query = [-1.2, 2.05]
     assert_shows(widget, expected)

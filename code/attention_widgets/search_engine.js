@@ -24,8 +24,8 @@ export function hull(points) {
 
 /** Where the point k falls at a right angle onto the line through q and the origin; null where q gives no line. */
 export function foot(q, k) {
-  const [along, length] = [q[0] * k[0] + q[1] * k[1], q[0] ** 2 + q[1] ** 2];
-  return length ? q.map((x) => (x * along) / length) : null;
+  const square = q[0] ** 2 + q[1] ** 2;
+  return square ? q.map((x) => (x * (q[0] * k[0] + q[1] * k[1])) / square) : null;
 }
 
 const place = ([x, y]) => [MID + UNIT * x, TOP + SIDE / 2 - UNIT * y];
@@ -191,7 +191,7 @@ function pointRows(legend, axes, get, set) {
 
 /** Everything that the reader moves; `chosen` is the page whose key and value the sliders hold, redraw shows another. */
 function controls(model, commit, names, redraw) {
-  const { pages, queries, topics, contents } = model.get("_start"), moved = "moved"; // none of those to choose from
+  const { pages, queries, topics, contents } = model.get("_start"), own = "own"; // a query that is none of those to choose from
   let chosen = 0;
   const ofPage = (part) => [() => model.get(part)[chosen],
     (row) => commit({ [part]: model.get(part).map((old, j) => (j === chosen ? row : old)) })];
@@ -199,8 +199,8 @@ function controls(model, commit, names, redraw) {
   const start = { query: queries[0].query, K: pages.map((page) => page.key), V: pages.map((page) => page.value), tied: false };
   const reset = button("重置", "Reset", () => commit(start));
   const preset = choice(words("label", "查询", "Query", "q", "q"),
-    [...queries.map(({ zh, en }, i) => [i, say(zh, en)]), [moved, say("自己移动的", "moved by you")]],
-    (i) => (i === moved ? redraw() : commit({ query: queries[i].query })));
+    [...queries.map(({ zh, en }, i) => [i, say(zh, en)]), [own, say("自己移动的", "moved by you")]],
+    (i) => (i === own ? redraw() : commit({ query: queries[i].query })));
   const page = choice(words("label", "网页", "Page"), pages.map(({ zh, en }, j) => [j, `${names[j]} ${say(zh, en)}`]), (j) => {
     chosen = Number(j);
     redraw();
@@ -211,7 +211,7 @@ function controls(model, commit, names, redraw) {
   const ofValue = pointRows(words("legend", "值", "value", "v", "v"), contents, ...ofPage("V"));
   const show = (state) => {
     const at = queries.findIndex(({ query: [x, y] }) => x === state.query[0] && y === state.query[1]);
-    preset.show(at < 0 ? moved : at);
+    preset.show(at < 0 ? own : at);
     tied.show(state.tied);
     ofQuery.show();
     for (const rows of [ofKey, ofValue]) rows.show(names[chosen]);
