@@ -1,25 +1,8 @@
-import { bars, button, choice, fixed, hatches, html, messages, numberField, picture, say, scale, share, short, slider, svg, toggle, words } from "./core.js";
+import { attend, bars, button, choice, committer, fixed, hatches, html, live, messages, numberField, picture, say, scale, scoreTable, share, short, slider, svg, toggle, words } from "./core.js";
 
 const LEAST = 2, MOST = 6; // tokens
 const LIMIT = 99; // of a value that is typed in
 const PARTS = ["tokens", "scores", "values", "d_k", "scaled"]; // what an example gives and the model holds
-
-/** attention_mechanism.softmax of one row */
-export function softmax(scores) {
-  const top = Math.max(...scores);
-  const e = scores.map((s) => Math.exp(s - top));
-  const sum = e.reduce((a, b) => a + b);
-  return e.map((x) => x / sum);
-}
-
-/** One query: scores (n), values (n, d_v) -> what the softmax sees, weights a, parts a_j v_j, their sum z. */
-export function attend(scores, values, d_k, scaled = true) {
-  const seen = scores.map((s) => (scaled ? s / Math.sqrt(d_k) : s));
-  const a = softmax(seen);
-  const parts = values.map((v, j) => v.map((x) => a[j] * x));
-  const z = parts.reduce((sum, part) => sum.map((x, c) => x + part[c]));
-  return { seen, a, parts, z };
-}
 
 /** The patterns of the tokens, named. */
 function legend(node, tokens, fills) {
@@ -59,30 +42,6 @@ function mixture(node, tokens, values, { left, right, top, row }) {
   });
 }
 
-const HEADS = [
-  ["词元", "token"],
-  ["分数", "score", "s"],
-  ["缩放分数", "scaled score", "s / √dₖ"],
-  ["注意力权重", "attention weight", "a", "a"],
-];
-
-/** The same numbers as a table, so that nothing hangs on colour or length. */
-function table(tokens) {
-  const head = HEADS.map((texts) => Object.assign(words("th", ...texts), { scope: "col" }));
-  const line = (first) => {
-    const cells = [1, 2, 3].map(() => html("td"));
-    return { cells, node: html("tr", {}, Object.assign(first, { scope: "row" }), ...cells) };
-  };
-  const rows = tokens.map((token) => line(html("th", { textContent: token }))), total = line(words("th", "和", "sum"));
-  const node = html("table", {}, html("thead", {}, html("tr", {}, ...head)),
-    html("tbody", {}, ...rows.map((row) => row.node)), html("tfoot", {}, total.node));
-  return { node, show({ scores, scaled }, { seen, a }) {
-    const texts = scores.map((s, j) => [fixed(s), scaled ? fixed(seen[j]) : "—", share(a[j])]);
-    rows.forEach(({ cells }, j) => cells.forEach((cell, k) => (cell.textContent = texts[j][k])));
-    total.cells[2].textContent = fixed(a.reduce((x, y) => x + y));
-  } };
-}
-
 /** A slider for each score; the returned function moves them. */
 function scoreRows(pane, tokens, reach, set) {
   const range = { key: 0.1, min: -reach, max: reach, step: 0.01 };
@@ -109,14 +68,14 @@ function views(panes, tokens, values) {
   const output = picture(346, top + 40 * values[0].length + 24, "输出", "output", "z = Σ aⱼvⱼ", "z");
   const drawWeights = bars(weights.node, tokens, { left: 66, right: 282, top: 0, row: 34, role: "a" });
   const drawOutput = mixture(output.node, tokens, values, { left: 44, right: 282, top, row: 40 });
-  const numbers = table(tokens);
+  const numbers = scoreTable(["词元", "token"], tokens.map((token) => html("th", { textContent: token })));
   panes.weights.replaceChildren(weights.figure);
   panes.output.replaceChildren(output.figure);
   panes.table.replaceChildren(numbers.node);
   return (state, result, text) => {
     drawWeights(result.a);
     drawOutput(result.parts, result.z);
-    numbers.show(state, result);
+    numbers.show(state.scores, state.scaled ? result.seen : null, result.a);
     weights.describe(text.a);
     output.describe(text.z);
   };
@@ -165,10 +124,7 @@ function render({ model, el }) {
   const said = messages();
   const panes = { scores: html("div"), weights: html("div"), values: html("div", { className: "attn-values" }),
     output: html("div"), table: html("div") };
-  const commit = (changes) => {
-    for (const [name, value] of Object.entries(changes)) model.set(name, value);
-    model.save_changes();
-  };
+  const commit = committer(model);
   const setScore = (j, s) => commit({ scores: model.get("scores").map((old, i) => (i === j ? s : old)) });
   const setValue = (j, c, x) => x === null
     ? said.warn(`请输入 −${LIMIT} 到 ${LIMIT} 之间的数；输出仍按上一个有效的数计算。`,
@@ -202,14 +158,7 @@ function render({ model, el }) {
   }
 
   const announce = () => said.tell(say(`注意力权重：${text.a}；输出：${text.z}`, `attention weights: ${text.a}; output: ${text.z}`));
-  const root = layout(fixtures, panes, said);
-  root.addEventListener("change", announce); // once a movement is finished, not at each step of it
-  root.addEventListener("click", (event) => event.target.closest("button") && announce());
-  const watched = ["example", ...PARTS].map((name) => `change:${name}`);
-  watched.forEach((name) => model.on(name, draw));
-  draw();
-  el.append(root);
-  return () => watched.forEach((name) => model.off(name, draw));
+  return live({ model, el }, layout(fixtures, panes, said), ["example", ...PARTS], draw, announce);
 }
 
 export default { render };

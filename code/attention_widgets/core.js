@@ -58,7 +58,9 @@ export function choice(label, options, onChange) {
   const add = ([value, textContent]) => select.append(html("option", { value, textContent }));
   options.forEach(add);
   const show = (value) => {
-    if (![...select.options].some((option) => option.value === String(value))) add([value, value]);
+    if (select.value === String(value)) return;
+    select.value = value;
+    if (select.value !== String(value)) add([value, value]);
     select.value = value;
   };
   return { row: html("div", { className: "attn-field" }, Object.assign(label, { htmlFor: select.id }), select), show };
@@ -157,15 +159,16 @@ export function scale(node, ticks, x, top, bottom) {
   }
 }
 
-/** Horizontal bars for shares from 0 to 1, each with its name and its number; the returned function redraws them. */
-export function bars(node, names, { left, right, top, row, role }) {
+/** Horizontal bars for shares from 0 to 1, each with its name and its number; the returned function redraws them.
+    A bar less `thick` than its row stands at the bottom of it, and leaves room for a line of text above. */
+export function bars(node, names, { left, right, top, row, role, thick = row - 10 }) {
   const x = (share) => left + share * (right - left);
   scale(node, [0, 0.5, 1], x, top, top + row * names.length);
   const rows = names.map((name, j) => {
-    const y = top + row * j;
-    const bar = svg("rect", { x: left, y: y + 5, height: row - 10, rx: 2, class: `attn-${role}` });
-    const number = svg("text", { y: y + row / 2 + 4, class: "attn-number" });
-    node.append(svg("text", { x: left - 8, y: y + row / 2 + 4, "text-anchor": "end" }, short(name, 8)), bar, number);
+    const y = top + row * (j + 1) - 5 - thick, base = y + thick / 2 + 4;
+    const bar = svg("rect", { x: left, y, height: thick, rx: 2, class: `attn-${role}` });
+    const number = svg("text", { y: base, class: "attn-number" });
+    node.append(svg("text", { x: left - 8, y: base, "text-anchor": "end" }, short(name, 8)), bar, number);
     return { bar, number };
   });
   return (shares) => rows.forEach(({ bar, number }, j) => {
@@ -173,4 +176,62 @@ export function bars(node, names, { left, right, top, row, role }) {
     number.setAttribute("x", x(shares[j]) + 6);
     number.textContent = share(shares[j]);
   });
+}
+
+const HEADS = [
+  ["分数", "score", "s"],
+  ["缩放分数", "scaled score", "s / √dₖ"],
+  ["注意力权重", "attention weight", "a", "a"],
+];
+
+/** A table of scores, scaled scores and weights, so that nothing hangs on colour or length; `first` heads the column of
+    names, `names` are its th elements. show(scores, null, a) leaves the scaled scores out. */
+export function scoreTable(first, names) {
+  const head = [first, ...HEADS].map((texts) => Object.assign(words("th", ...texts), { scope: "col" }));
+  const line = (name) => {
+    const cells = HEADS.map(() => html("td"));
+    return { cells, node: html("tr", {}, Object.assign(name, { scope: "row" }), ...cells) };
+  };
+  const rows = names.map(line), total = line(words("th", "和", "sum"));
+  const node = html("table", {}, html("thead", {}, html("tr", {}, ...head)),
+    html("tbody", {}, ...rows.map((row) => row.node)), html("tfoot", {}, total.node));
+  return { node, show(scores, seen, a) {
+    const texts = scores.map((s, j) => [fixed(s), seen ? fixed(seen[j]) : "—", share(a[j])]);
+    rows.forEach(({ cells }, j) => cells.forEach((cell, k) => (cell.textContent = texts[j][k])));
+    total.cells[2].textContent = fixed(a.reduce((x, y) => x + y));
+  } };
+}
+
+/** attention_mechanism.softmax of one row */
+export function softmax(scores) {
+  const top = Math.max(...scores);
+  const e = scores.map((s) => Math.exp(s - top));
+  const sum = e.reduce((a, b) => a + b);
+  return e.map((x) => x / sum);
+}
+
+/** One query: scores (n), values (n, d_v) -> what the softmax sees, weights a, parts a_j v_j, their sum z. */
+export function attend(scores, values, d_k, scaled = true) {
+  const seen = scores.map((s) => (scaled ? s / Math.sqrt(d_k) : s));
+  const a = softmax(seen);
+  const parts = values.map((v, j) => v.map((x) => a[j] * x));
+  const z = parts.reduce((sum, part) => sum.map((x, c) => x + part[c]));
+  return { seen, a, parts, z };
+}
+
+/** What gives several traits of the model a new value at once. */
+export const committer = (model) => (changes) => {
+  for (const [name, value] of Object.entries(changes)) model.set(name, value);
+  model.save_changes();
+};
+
+/** Show `root`; draw now and whenever one of the traits changes; announce a movement when it is finished, not each step of it. */
+export function live({ model, el }, root, traits, draw, announce) {
+  root.addEventListener("change", announce);
+  root.addEventListener("click", (event) => event.target.closest("button") && announce());
+  const watched = traits.map((name) => `change:${name}`);
+  watched.forEach((name) => model.on(name, draw));
+  draw();
+  el.append(root);
+  return () => watched.forEach((name) => model.off(name, draw));
 }
