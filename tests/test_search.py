@@ -78,8 +78,8 @@ QUERIES = {  # query: the section that must be among the first three hits
 }
 HARMLESS = [
     "constructor", "__proto__", "toString valueOf", "<b>bold</b>", "<img src=x onerror=alert(1)>", '"', "'", "\\", "(",
-    "[a-", ".*", "a|b", "?!…。，", "%", "   ", "x" * 5000, "注意力" * 2000, "🙂", "\u202e\u0301", "^_^", "√", "=", "+", "|",
-    "-1", "1e999", "\\u{110000}",
+    "[a-", ".*", "a|b", "?!…。，", "%", "   ", "x" * 5000, "注意力" * 2000, "🙂", "\u202e\u0301", "^_^", "√", "=", "+",
+    "|", "-1", "1e999", "\\u{110000}",
 ]  # fmt: skip
 SPEAKS = {"zh": "找到 {} 节。", "en": "{} sections found."}
 
