@@ -33,12 +33,12 @@ def row(**metadata):
     zh = (
         "行",
         "$A$ 的第 2 行是谁的？\n\n1. 键的\n2. 查询的，$A_{2j}$",
-        "1. 那是一列。\n2. 一行对应一个查询，见 [上式](#eq-x)。",
+        "1. 那是一列。\n2. 对。一行对应一个查询，见 [上式](#eq-x)。",
     )
     en = (
         "rows",
         "What has row 2 of $A$?\n\n1. A key\n2. A query, $A_{2j}$",
-        "1. That is a column.\n2. A row stands for a query, see [the formula](#eq-x).",
+        "1. That is a column.\n2. Right. A row stands for a query, see [the formula](#eq-x).",
     )
     return question(zh, en, **{"label": "q-row", "answer": 2} | metadata)
 
@@ -84,7 +84,10 @@ BAD = {
     "no answer": (row(answer=None), '"answer", the number of the right option, 1 to 2'),
     "an answer out of range": (row(answer=3), "1 to 2"),
     "an option's text as the answer": (row(answer="2"), "1 to 2"),
-    "an option without a reason": (with_text(row(), "\n2. 一行", "。一行")[:1] + row()[1:], "2 options and 1 reasons"),
+    "an option without a reason": (
+        with_text(row(), "\n2. 对。一行", "。一行")[:1] + row()[1:],
+        "2 options and 1 reasons",
+    ),
     "options misnumbered": (with_text(row(), "\n2. 查", "\n3. 查")[:1] + row()[1:], "number both from 1"),
     "a tolerance for a choice": (row(tolerance=1), "only for a question whose answer is typed"),
     "no number": (dot(answer=None), '"answer"'),
@@ -101,7 +104,15 @@ BAD = {
     "a Chinese question alone": (row()[:1], "put its twin beside it"),
     "a twin that is no question": (retagged(row(), "lang-en"), "put its twin beside it"),
     "no language": (retagged(row(), "question"), "give it the tag lang-zh or lang-en"),
-    "twins with other answers": (row()[:1] + row(answer=1)[1:], "give both languages the same"),
+    "twins with other tolerances": (dot()[:1] + dot(tolerance=0.1)[1:], "give both languages the same"),
+    "a right option that is not called so": (
+        with_text(row(), "Right. ", ""),
+        "begin the reason of option 2, and no other, with “Right.”",
+    ),
+    "a wrong option called right": (
+        with_text(row(), "1. That", "1. Right. That"),
+        "begin the reason of option 2, and no other",
+    ),
     "twins with other numbers": (with_text(dot(), "- 5:", "- 6:"), "give both languages the same"),
     "a label used twice": (row() + row(), "another question of this page has this label"),
 }

@@ -14,6 +14,10 @@ from bilingual import cell_lang, load, text
 
 TITLE = {"zh": "问题：", "en": "Question: "}
 FOLD = {"zh": "<details><summary>答案</summary>", "en": "<details><summary>Answer</summary>"}
+RIGHT = {
+    "zh": "对。",
+    "en": "Right. ",
+}  # begins the reason of the right option; questions.js puts its verdict in the place
 NUMBERED = re.compile(r"(?m)^(\d+)\. +\S")
 VALUED = re.compile(r"- ([-−]?(?:\d+\.?\d*|\.\d+)(?:/\d+)?) ?[:：] *\S")
 
@@ -84,6 +88,13 @@ def facts(cell):
         raise ValueError('"tolerance" is a positive number, and only for a question whose answer is typed')
     if options or reasons:
         check_choice(options, reasons, answer)
+        begun = [
+            str(i) for i, line in enumerate(inside.splitlines(), 1) if line.startswith(f"{i}. {RIGHT[cell_lang(cell)]}")
+        ]
+        if begun != [str(answer)]:
+            raise ValueError(
+                f"begin the reason of option {answer}, and no other, with “{RIGHT[cell_lang(cell)].strip()}”"
+            )
     else:
         found = [VALUED.match(item) for item in items]
         if not found or not all(found):

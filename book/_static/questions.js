@@ -48,7 +48,12 @@
       given: () => radios.find((radio) => radio.checked)?.value ?? "",
       put: (given) => radios.forEach((radio) => { radio.checked = radio.value === given; }),
       mark: (given, verdict) => items.forEach((li, i) => { li.dataset.verdict = given === `${i + 1}` ? verdict : ""; }),
-      judge: (given) => radios[given - 1] && { right: +given === +answer, reason: [...copy(reasons[given - 1]).childNodes] },
+      judge: (given) => {
+        if (!radios[given - 1]) return undefined;
+        const right = +given === +answer, made = copy(reasons[given - 1]);
+        if (right) made.firstChild.data = made.firstChild.data.replace(/^(对。|Right\. )/, ""); // the verdict says so
+        return { right, reason: [...made.childNodes] };
+      },
     };
   };
 
