@@ -107,7 +107,7 @@ BAD = {
     "twins with other tolerances": (dot()[:1] + dot(tolerance=0.1)[1:], "give both languages the same"),
     "a right option that is not called so": (
         with_text(row(), "Right. ", ""),
-        "begin the reason of option 2, and no other, with “Right.”",
+        "no other, with “Right.”",
     ),
     "a wrong option called right": (
         with_text(row(), "1. That", "1. Right. That"),

@@ -17,7 +17,7 @@ FOLD = {"zh": "<details><summary>答案</summary>", "en": "<details><summary>Ans
 RIGHT = {
     "zh": "对。",
     "en": "Right. ",
-}  # begins the reason of the right option; questions.js puts its verdict in the place
+}  # begins the reason of the right option; the script drops it
 NUMBERED = re.compile(r"(?m)^(\d+)\. +\S")
 VALUED = re.compile(r"- ([-−]?(?:\d+\.?\d*|\.\d+)(?:/\d+)?) ?[:：] *\S")
 
@@ -64,6 +64,13 @@ def check_choice(options, reasons, answer):
         raise ValueError(f'its metadata need "answer", the number of the right option, 1 to {len(options)}')
 
 
+def check_right(lines, answer, word):
+    """The fold alone, where no script runs, says which option is right."""
+    begun = [i for i, line in enumerate(lines, start=1) if line.startswith(f"{i}. {word}")]
+    if begun != [answer]:
+        raise ValueError(f"begin the reason of option {answer}, and no other, with “{word.strip()}”")
+
+
 def check_typed(values, answer, tolerance):
     """A number to type: the fold's first number is the answer, and no reason hides behind another."""
     if type(answer) not in (int, float):
@@ -88,13 +95,7 @@ def facts(cell):
         raise ValueError('"tolerance" is a positive number, and only for a question whose answer is typed')
     if options or reasons:
         check_choice(options, reasons, answer)
-        begun = [
-            str(i) for i, line in enumerate(inside.splitlines(), 1) if line.startswith(f"{i}. {RIGHT[cell_lang(cell)]}")
-        ]
-        if begun != [str(answer)]:
-            raise ValueError(
-                f"begin the reason of option {answer}, and no other, with “{RIGHT[cell_lang(cell)].strip()}”"
-            )
+        check_right(inside.splitlines(), answer, RIGHT[cell_lang(cell)])
     else:
         found = [VALUED.match(item) for item in items]
         if not found or not all(found):
