@@ -2,5 +2,6 @@
 
 from .attention_calculator import AttentionCalculator, first_examples
 from .base import Misfit, Widget, source
+from .shape_tracer import ShapeTracer
 
-__all__ = ["AttentionCalculator", "Misfit", "Widget", "first_examples", "source"]
+__all__ = ["AttentionCalculator", "Misfit", "ShapeTracer", "Widget", "first_examples", "source"]
