@@ -265,7 +265,7 @@ def test_sides_are_in_proportion_or_marked(tracer):
 def check_proportions(widget):
     """Compare each rectangle with its printed shape; the number of sides that are marked as drawn thicker."""
     seen = widget.evaluate("""(widget) => [...widget.querySelectorAll("figure:not([hidden]) svg")].map((svg) => ({
-      boxes: [...svg.querySelectorAll("rect")].map((r) => ["height", "width"].map((side) => Number(r.getAttribute(side)))),
+      boxes: [...svg.querySelectorAll("rect")].map((r) => ["height", "width"].map((side) => +r.getAttribute(side))),
       texts: [...svg.querySelectorAll("text")].map((t) => t.textContent),
     }))""")
     pairs, marks, thin = [], 0, 0

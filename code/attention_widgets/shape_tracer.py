@@ -69,12 +69,11 @@ class ShapeTracer(Widget):
 
     def __init__(self, n_q=3, n_k=None, d_model=4, d_k=4, d_v=2, self_attention=None, output_projection=False):
         n_k = n_q if n_k is None else n_k
-        if self_attention and n_q != n_k:
+        same = bool(n_q == n_k) if self_attention is None else self_attention
+        if same and n_q != n_k:
             raise Misfit(f"self-attention needs n_q = n_k, but they are {n_q} and {n_k}; leave out one of the two")
-        super().__init__(
-            n_q=n_q, n_k=n_k, d_model=d_model, d_k=d_k, d_v=d_v, output_projection=output_projection,
-            self_attention=n_q == n_k if self_attention is None else self_attention,
-        )  # fmt: skip
+        widths = {"d_model": d_model, "d_k": d_k, "d_v": d_v}
+        super().__init__(n_q=n_q, n_k=n_k, **widths, self_attention=same, output_projection=output_projection)
 
     @t.observe("n_q", "n_k", "self_attention")
     def _keep_equal(self, change):
