@@ -265,14 +265,16 @@ def test_sides_are_in_proportion_or_marked(tracer):
 def check_proportions(widget):
     """Compare each rectangle with its printed shape; the number of sides that are marked as drawn thicker."""
     seen = widget.evaluate("""(widget) => [...widget.querySelectorAll("figure:not([hidden]) svg")].map((svg) => ({
-      boxes: [...svg.querySelectorAll("rect")].map((r) => ["height", "width"].map((side) => +r.getAttribute(side))),
+      boxes: [...svg.querySelectorAll(".attn-box")].map((box) => box.getAttribute("d")),
       texts: [...svg.querySelectorAll("text")].map((t) => t.textContent),
     }))""")
     pairs, marks, thin = [], 0, 0
     for svg in seen:
         shown = [tuple(map(int, text.split("×"))) for text in svg["texts"] if re.fullmatch(r"\d+×\d+", text)]
         assert len(shown) == len(svg["boxes"]) == 3
-        pairs += [pair for shape, box in zip(shown, svg["boxes"], strict=True) for pair in zip(shape, box, strict=True)]
+        for (rows, columns), path in zip(shown, svg["boxes"], strict=True):
+            width, height = re.search("h(.*)v(.*)h", path).groups()
+            pairs += [(rows, float(height)), (columns, float(width))]
         marks += sum(text.endswith("*") for text in svg["texts"])
     unit = 64 / max(size for size, _ in pairs)
     for size, length in pairs:
@@ -287,7 +289,9 @@ def test_inner_sides_agree_and_bear_brackets_of_one_length(tracer):
     widget.locator("select").select_option("2")
     for svg in widget.locator("svg").all()[:6]:
         letters = svg.locator("text.attn-tick.attn-strong").all_text_contents()
-        spans = [re.findall(r"[hv](\d[\d.]*)", path.get_attribute("d") or "") for path in svg.locator("path").all()]
+        spans = [
+            re.findall(r"[hv](\d[\d.]*)", path.get_attribute("d") or "") for path in svg.locator(".attn-bracket").all()
+        ]
         lengths = [max(map(float, numbers)) for numbers in spans if numbers]
         assert len(letters) == len(lengths) in (0, 2)
         if letters:

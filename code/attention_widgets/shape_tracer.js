@@ -58,6 +58,11 @@ export function grouped(x) {
 /** A share of the whole as a percentage; what is there but small says so. */
 export const percent = (share) => (share < 5e-4 ? "<0.1%" : `${(100 * share).toFixed(1)}%`);
 
+/** Writes a text unless it stands there already, as most do; to ask the page for it would take as long as to write it. */
+function write(node, text) {
+  if (node.written !== text) node.textContent = node.written = text;
+}
+
 const sized = ([rows, columns]) => `${rows}×${columns}`;
 
 /** "n_q" as n and a subscript, in an element whose text it was; that of X is hidden where there is one X. */
@@ -81,7 +86,7 @@ function letter(node, symbol, attributes) {
   const mark = svg("tspan", low && { dy: -3 }, rest);
   label.append(svg("tspan", { dy: low && 3, class: base === "X" ? "attn-sub attn-source" : "attn-sub" }, low), mark);
   node.append(label);
-  return { label, mark: (star) => (mark.textContent = star) };
+  return { mark: (star) => write(mark, star), move: (x, y) => label.setAttribute("transform", `translate(${x} ${y})`) };
 }
 
 // ---------------------------------------------------------------- pictures
@@ -91,7 +96,7 @@ const CENTRES = [58, 184, 306], BETWEEN = [121, 246]; // of the matrices, and of
 /** One matrix in proportion, with the letters of its sides; the inner side of a product (0: rows, 1: columns) has a bracket. */
 function matrix(node, name, place, inner) {
   const role = ROLES[name] ?? "plain", x = CENTRES[place];
-  const box = svg("rect", { class: `attn-${role} attn-line-${role}`, "fill-opacity": name.startsWith("W") ? 0 : 0.6 });
+  const box = svg("path", { class: `attn-box attn-${role} attn-line-${role}`, "fill-opacity": name.startsWith("W") ? 0 : 0.6 });
   const bracket = svg("path", { class: "attn-bracket" }), size = svg("text", { x, y: NAMES + 17, "text-anchor": "middle" });
   const sides = MATRICES[name].map((symbol, side) =>
     letter(node, symbol, { class: inner === side ? "attn-tick attn-strong" : "attn-tick", "text-anchor": side ? "middle" : "end" }));
@@ -99,14 +104,12 @@ function matrix(node, name, place, inner) {
   node.append(box, bracket, size);
   return (shape, unit) => {
     const [h, w] = shape.map((length) => Math.max(THIN, length * unit)), left = x - w / 2, top = MIDDLE - h / 2;
-    for (const [key, value] of Object.entries({ x: left, y: top, width: w, height: h })) box.setAttribute(key, value);
+    box.setAttribute("d", `M${left} ${top}h${w}v${h}h${-w}z`);
     if (inner !== undefined) bracket.setAttribute("d", inner ? `M${left} ${top - 3}v-4h${w}v4` : `M${left - 3} ${top}h-4v${h}h4`);
-    const ends = [[left - 10, MIDDLE + 4], [x, top - 12]];
-    sides.forEach(({ label, mark }, side) => {
-      ["x", "y"].forEach((axis, i) => label.setAttribute(axis, ends[side][i]));
-      mark(shape[side] * unit < THIN ? "*" : "");
-    });
-    size.textContent = sized(shape);
+    sides[0].move(left - 10, MIDDLE + 4);
+    sides[1].move(x, top - 12);
+    sides.forEach(({ mark }, side) => mark(shape[side] * unit < THIN ? "*" : ""));
+    write(size, sized(shape));
   };
 }
 
@@ -156,9 +159,9 @@ function stepRow(result) {
     node.hidden = !shape[result];
     if (node.hidden) return;
     const texts = [...from, result].map((name) => sized(shape[name]));
-    sizes.forEach((size, i) => (size.textContent = (i === 0 ? "" : i === from.length ? "→ " : "· ") + texts[i]));
-    count.textContent = grouped(counts[result] ?? shape[result][0] * shape[result][1]);
-    part.textContent = counts[result] ? percent(counts[result] / total) : "—";
+    sizes.forEach((size, i) => write(size, (i === 0 ? "" : i === from.length ? "→ " : "· ") + texts[i]));
+    write(count, grouped(counts[result] ?? shape[result][0] * shape[result][1]));
+    write(part, counts[result] ? percent(counts[result] / total) : "—");
     part.style.setProperty("--attn-share", `${(100 * (counts[result] ?? 0)) / total}%`);
   };
   return { node, draw };
@@ -168,8 +171,8 @@ function stepRow(result) {
 function sumRow([zh, en, name]) {
   const count = html("td"), part = html("td"), isPart = ["projections", "mixing", "total"].includes(name);
   const draw = (shape, counts, sums) => {
-    count.textContent = grouped(sums[name]);
-    part.textContent = isPart ? percent(sums[name] / sums.total) : "";
+    write(count, grouped(sums[name]));
+    write(part, isPart ? percent(sums[name] / sums.total) : "");
   };
   return { node: html("tr", {}, Object.assign(words("th", zh, en), { scope: "row", colSpan: 2 }), count, part), draw };
 }
