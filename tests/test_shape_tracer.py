@@ -120,7 +120,12 @@ def test_numbers_are_written_out_with_thin_spaces():
     given = [0, 48, 1024, 34359738368, 20 / 3, 0.125, 1 / 1536, 0.00001, 2730.666]
     written = [x.replace("\u202f", " ") for x in run(aw.ShapeTracer._esm, "given.map(m.grouped)", given)]
     assert written == ["0", "48", "1 024", "34 359 738 368", "6.67", "0.125", "0.000651", "0.00001", "2 730.67"]
-    assert run(aw.ShapeTracer._esm, "[0.00049, 0.0005, 1].map(m.percent)") == ["<0.1%", "0.1%", "100.0%"]
+    assert run(aw.ShapeTracer._esm, "[0.00049, 0.0005, 0.9996, 1].map(m.percent)") == [
+        "<0.1%",
+        "0.1%",
+        ">99.9%",
+        "100.0%",
+    ]
 
 
 @pytest.mark.parametrize("state, zh, en", [

@@ -55,8 +55,8 @@ export function grouped(x) {
   return NUMBERS.format(rounded).replaceAll(",", "\u202f");
 }
 
-/** A share of the whole as a percentage; what is there but small says so. */
-export const percent = (share) => (share < 5e-4 ? "<0.1%" : `${(100 * share).toFixed(1)}%`);
+/** A share of the whole as a percentage; one that is close to an end, but not there, says so. */
+export const percent = (share) => (share < 5e-4 ? "<0.1%" : share < 1 && share >= 0.9995 ? ">99.9%" : `${(100 * share).toFixed(1)}%`);
 
 /** Writes a text unless it stands there already, as most do; to ask the page for it would take as long as to write it. */
 function write(node, text) {
