@@ -3,5 +3,6 @@
 from .attention_calculator import AttentionCalculator, first_examples
 from .base import Misfit, Widget, source
 from .search_engine import SearchEngine
+from .shape_tracer import ShapeTracer
 
-__all__ = ["AttentionCalculator", "Misfit", "SearchEngine", "Widget", "first_examples", "source"]
+__all__ = ["AttentionCalculator", "Misfit", "SearchEngine", "ShapeTracer", "Widget", "first_examples", "source"]

@@ -57,11 +57,15 @@ def still_bars(x, heading, role, names, numbers):
 
 
 def still(title, *groups):
-    """A still SVG of groups of bars (heading, role, names, numbers) side by side; the title is "中文 | English"."""
+    """A still picture of groups of bars (heading, role, names, numbers) side by side."""
     width, height = 300 * len(groups), 34 + 28 * max(len(names) for _, _, names, _ in groups)
-    bars = "".join(still_bars(300 * g, *group) for g, group in enumerate(groups))
+    return still_frame(title, width, height, "".join(still_bars(300 * g, *group) for g, group in enumerate(groups)))
+
+
+def still_frame(title, width, height, content):
+    """A still SVG around what is drawn in it; the title is "中文 | English"."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" fill="currentColor" '
         f'font-size="13" font-family="system-ui, sans-serif" style="width:100%;max-width:{width}px;height:auto">'
-        f'<title class="nohighlight">{html.escape(title)}</title>{bars}</svg>'
+        f'<title class="nohighlight">{html.escape(title)}</title>{content}</svg>'
     )
