@@ -1,5 +1,6 @@
 """House rules of the notebooks, so that no review has to repeat them."""
 
+import ast
 import json
 import re
 from copy import deepcopy
@@ -134,6 +135,9 @@ def test_cells_are_short_and_keep_the_house_rules(nb):
         assert not [word for word in BANNED_CODE if word in cell.source]
         assert not re.search(HAN, cell.source), "code is shared by both languages"
         assert not [t for t in cell.metadata.get("tags", []) if t.startswith(("hide", "remove"))], "nothing is hidden"
+        calls = [n for n in ast.walk(ast.parse(cell.source)) if isinstance(n, ast.Call)]
+        prints = [call for call in calls if getattr(call.func, "id", "") == "print"]
+        assert all(len(call.args) == 1 for call in prints), "a busy kernel may send the arguments of a print one by one"
 
 
 def test_figures_have_captions_and_alternatives_in_both_languages(nb):

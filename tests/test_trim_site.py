@@ -1,11 +1,15 @@
 """What the trimming of the site refuses and what it may not spoil; its result is looked at in test_site.py."""
 
+import io
 import subprocess
 
+import numpy as np
 import pytest
-from test_attention_widgets import node
+from PIL import Image
 
-from trim_site import drop_icon_rules, gather_scripts, gather_style, used_icons
+import attention_plots
+from conftest import node
+from trim_site import drop_icon_rules, few_colours, gather_scripts, gather_style, used_icons
 
 
 @pytest.mark.parametrize(
@@ -49,3 +53,16 @@ def test_a_script_that_fails_does_not_stop_the_others(tmp_path):
     program = gather_scripts(paths) + "\nconsole.log(b, c)"
     done = subprocess.run([node(), "-e", program], capture_output=True, encoding="utf-8", timeout=60)
     assert done.stdout == "1 2\n" and "TypeError" in done.stderr and "sourceMappingURL" not in program
+
+
+def test_a_palette_keeps_the_colours_of_a_heat_map_and_its_transparency():
+    drawn, kept = io.BytesIO(), io.BytesIO()
+    attention_plots.weights(np.linspace(0, 1, 64).reshape(8, 8)).figure.savefig(drawn, format="png")
+    picture = Image.open(drawn).convert("RGBA")
+    few_colours(picture).save(kept, format="png", optimize=True)
+    before, after = (np.asarray(p.convert("RGBA")).astype(int) for p in (picture, Image.open(kept)))
+    numbers = before @ [1, 256, 256**2, 256**3]
+    colours, count = np.unique(numbers, return_counts=True)
+    flat = np.isin(numbers, colours[np.argsort(-count)[:65]])  # the cells, the ground
+    assert flat.mean() > 0.9 and (before[flat] == after[flat]).all()
+    assert np.abs(before - after).max() < 24 and len(kept.getvalue()) < 0.6 * len(drawn.getvalue())
