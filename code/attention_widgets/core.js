@@ -178,7 +178,7 @@ export function bars(node, names, { left, right, top, row, role, thick = row - 1
   });
 }
 
-const HEADS = [
+const SCORE_HEADS = [
   ["分数", "score", "s"],
   ["缩放分数", "scaled score", "s / √dₖ"],
   ["注意力权重", "attention weight", "a", "a"],
@@ -187,9 +187,9 @@ const HEADS = [
 /** A table of scores, scaled scores and weights, so that nothing hangs on colour or length; `first` heads the column of
     names, `names` are its th elements. show(scores, null, a) leaves the scaled scores out. */
 export function scoreTable(first, names) {
-  const head = [first, ...HEADS].map((texts) => Object.assign(words("th", ...texts), { scope: "col" }));
+  const head = [first, ...SCORE_HEADS].map((texts) => Object.assign(words("th", ...texts), { scope: "col" }));
   const line = (name) => {
-    const cells = HEADS.map(() => html("td"));
+    const cells = SCORE_HEADS.map(() => html("td"));
     return { cells, node: html("tr", {}, Object.assign(name, { scope: "row" }), ...cells) };
   };
   const rows = names.map(line), total = line(words("th", "和", "sum"));

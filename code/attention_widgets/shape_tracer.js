@@ -1,4 +1,4 @@
-import { button, choice, html, messages, picture, say, slider, svg, toggle, words } from "./core.js";
+import { button, choice, committer, html, live, messages, picture, say, slider, svg, toggle, words } from "./core.js";
 
 const SIZES = ["n_q", "n_k", "d_model", "d_k", "d_v"];
 const STATE = [...SIZES, "self_attention", "output_projection"];
@@ -238,11 +238,7 @@ function controls(commit, now, start) {
 
 function render({ model, el }) {
   const now = () => Object.fromEntries(STATE.map((name) => [name, model.get(name)]));
-  const commit = (changes) => {
-    for (const [name, value] of Object.entries(changes)) model.set(name, value);
-    model.save_changes();
-  };
-  const { told, tell } = messages(), fixtures = controls(commit, now, now()), drawn = steps(), numbers = table();
+  const { told, tell } = messages(), fixtures = controls(committer(model), now, now()), drawn = steps(), numbers = table();
   const sentence = html("p", { className: "attn-verdict" });
   const grid = html("div", { className: "attn-panes" }, ...drawn.map(({ figure }) => figure));
   const [rule, counted] = [RULE, COUNTED].map((given) => Object.assign(text("p", ...given), { className: "attn-note" }));
@@ -261,12 +257,7 @@ function render({ model, el }) {
   }
 
   const announce = () => tell(say(...verdict(now())).replaceAll("_", " "));
-  root.addEventListener("change", announce); // once a movement is finished, not at each step of it
-  root.addEventListener("click", (event) => event.target.closest("button") && announce());
-  STATE.forEach((name) => model.on(`change:${name}`, draw));
-  draw();
-  el.append(root);
-  return () => STATE.forEach((name) => model.off(`change:${name}`, draw));
+  return live({ model, el }, root, STATE, draw, announce);
 }
 
 export default { render };
