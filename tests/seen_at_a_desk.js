@@ -2,6 +2,8 @@
 () => {
   const page = document.querySelector("article") ?? document.querySelector("main");
   const text = document.body.innerText;
+  const prose = page.cloneNode(true);
+  prose.querySelectorAll("pre").forEach((code) => code.remove());
   const all = (selector, where = document) => [...where.querySelectorAll(selector)];
   const marked = all("[lang]").filter((e) => e !== document.documentElement && e.lang !== "en");
   const ids = all("[id]").map((e) => e.id);
@@ -19,6 +21,6 @@
     readable: all(".math math annotation[encoding='application/x-tex']").length,
     unsized: all("img", page).filter((e) => !(e.getAttribute("width") && e.getAttribute("height"))).map((e) => e.src),
     unnamed: all("img", page).filter((e) => !e.alt).map((e) => e.src),
-    stars: page.innerText.match(/\*\*|\$\$|\{\.lang/g),
+    stars: prose.innerText.match(/\*\*|\$\$|\{\.lang/g),
   };
 }

@@ -86,7 +86,7 @@ def test_the_environment_can_start_in_any_locale_and_folder():
 
 
 def test_ctrl_c_stops_with_a_word():
-    start = "import runpy, sys; sys.argv[1:] = ['book']; import subprocess"
-    interrupt = "def stop(*args, **options): raise KeyboardInterrupt\nsubprocess.run = stop"
+    start = "import runpy, sys; sys.argv[1:] = ['book']; import subprocess, venv"
+    interrupt = "def stop(*args, **options): raise KeyboardInterrupt\nsubprocess.run = venv.create = stop"
     tried = run(f"{start}\n{interrupt}\nrunpy.run_path('make.py', run_name='__main__')")
     assert tried.returncode == 1 and tried.stderr == "\nStopped.\n"

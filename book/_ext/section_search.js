@@ -44,7 +44,7 @@ function words(query) {
 // ---------------------------------------------------------------- the sections of this view
 const sections = SECTIONS.map(({ href, path, text }) => ({
   href, path, text,
-  own: path.at(-1).map(plain),
+  own: path.at(-1).flatMap((title) => [title, title.replace(/（[^）]*）/, "")]).map(plain), // 分数（score） is also called 分数
   above: plain(path.slice(0, -1).flat().join(" ")),
   body: plain(text),
 }));
@@ -58,7 +58,7 @@ function term(word) {
   const start = `(?<!${LETTER})`, end = `(?!${LETTER})`;
   if (HAN.test(word)) return make(word);
   if (/^\.?\d/.test(word)) {
-    const number = (word[0] === "." ? "" : String.raw`(?<!\d|\d\.)`) + escaped(word);
+    const number = (word[0] === "." ? "" : String.raw`(?<!${LETTER}|\d\.)`) + escaped(word);
     return make(String.raw`${number}(?!\d|[.,]\d)`, /\.\d+$/.test(word) && String.raw`${number}\d+`);
   }
   if (/^[a-z]{2,}$/.test(word)) {
