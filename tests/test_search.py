@@ -94,9 +94,10 @@ class Search:
         self.links = page.locator("#search-results li a")
 
     def ask(self, query):
+        self.told.evaluate("told => told.replaceChildren('…')")
         self.field.fill(query)
         self.field.press("Enter")
-        self.page.wait_for_timeout(0)  # the sentence follows the hits by one turn
+        self.page.wait_for_function("document.querySelector('[role=status]').textContent !== '…'")
         return [link.get_attribute("href") for link in self.links.all()]
 
     def ask_for_all(self, query):
