@@ -108,7 +108,7 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
     # weights
     "overflow": ("没有先减去最大值，exp 上溢", "not subtracting the maximum first: exp overflows"),
     "largest of all": (
-        "减去了整个数组的最大值，而不是每行自己的：别的行下溢，成了 0/0",
+        "减去了整个数组的最大值，而不是每行自己的（别的行下溢，成了 0/0）",
         "subtracting the maximum of the whole array, not each row's own: other rows underflow to 0/0",
     ),
     "no keepdims": (
@@ -145,11 +145,11 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
     "not summed": ("算出了各个乘积，没有相加", "leaving the products unsummed"),
     "summed wrongly": ("沿错了轴求和", "summing along the wrong axis"),
     "one number": ("把所有乘积加成了一个数", "summing all products to one number"),
-    "row": ("多了一个轴：结果成了一行的矩阵", "keeping one axis too many: a matrix with one row"),
-    "column": ("多了一个轴：结果成了一列的矩阵", "keeping one axis too many: a matrix with one column"),
+    "row": ("多了一个轴，结果成了只有一行的矩阵", "keeping one axis too many: a matrix with one row"),
+    "column": ("多了一个轴，结果成了只有一列的矩阵", "keeping one axis too many: a matrix with one column"),
     "outer": ("求了外积，每个分量都和每个分量相乘", "taking the outer product, every component with every other"),
     # who asks and who answers
-    "exchanged": ("对调了 i 和 j：x_j 去问，x_i 作答", "exchanging i and j: x_j asks and x_i answers"),
+    "exchanged": ("对调了 i 和 j，成了 x_j 去问，x_i 作答", "exchanging i and j: x_j asks and x_i answers"),
     "W_Q twice": ("键也用了 W_Q", "using W_Q for the keys too"),
     "W_K twice": ("查询也用了 W_K", "using W_K for the queries too"),
     "W exchanged": ("对调了 W_Q 和 W_K", "exchanging W_Q and W_K"),
@@ -168,7 +168,7 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
     "K for V": ("用 K 代替了 V", "using K in place of V"),
     "Q for V": ("用 Q 代替了 V", "using Q in place of V"),
     "A for Z": ("返回了权重，而不是输出", "returning the weights, not the output"),
-    "order": ("返回的次序反了：应先 Z 后 A", "returning the results in the wrong order: Z comes first, then A"),
+    "order": ("返回的次序反了，应先 Z 后 A", "returning the results in the wrong order: Z comes first, then A"),
     "scores for A": ("把缩放分数当作权重返回", "returning the scaled scores as weights"),
     # counting
     "only scores": ("只数了 QKᵀ", "counting QKᵀ alone"),

@@ -192,7 +192,7 @@ export function scoreTable(first, names) {
     const cells = SCORE_HEADS.map(() => html("td"));
     return { cells, node: html("tr", {}, Object.assign(name, { scope: "row" }), ...cells) };
   };
-  const rows = names.map(line), total = line(words("th", "和", "sum"));
+  const rows = names.map(line), total = line(words("th", "总和", "sum"));
   const node = html("table", {}, html("thead", {}, html("tr", {}, ...head)),
     html("tbody", {}, ...rows.map((row) => row.node)), html("tfoot", {}, total.node));
   return { node, show(scores, seen, a) {
