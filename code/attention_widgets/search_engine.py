@@ -17,7 +17,7 @@ def first_pages():
     return [
         {"zh": "机器学习教程", "en": "machine learning tutorial", "key": [2.0, 0.4], "value": [-1.5, 1.5]},
         {"zh": "烹饪食谱", "en": "cooking recipes", "key": [0.4, 2.0], "value": [2.5, -1.5]},
-        {"zh": "神经网络菜谱", "en": "recipes by neural network", "key": [1.5, 1.5], "value": [1.5, 2.0]},
+        {"zh": "神经网络菜谱", "en": "recipes by a neural network", "key": [1.5, 1.5], "value": [1.5, 2.0]},
         {"zh": "显卡广告", "en": "graphics card advert", "key": [2.0, 0.4], "value": [-1.0, -2.5]},
     ]
 

@@ -222,7 +222,7 @@ function controls(commit, now, start) {
     size("d_v", WIDTHS, "值的分量数", "value width")];
   const self = toggle(text("label", "自注意力", "self-attention", "n_q = n_k, X_q = X_s"), (on) => commit({ self_attention: on, ...(on && { n_k: now().n_q }) }));
   const project = toggle(text("label", "计入输出投影", "count the output projection", "W_O"), (on) => commit({ output_projection: on }));
-  const names = [...PRESETS.map(({ zh, en }, i) => [i, say(zh, en)]), [-1, say("自定大小", "sizes of your own")]];
+  const names = [...PRESETS.map(({ zh, en }, i) => [i, say(zh, en)]), [-1, say("自定大小", "your own sizes")]];
   const preset = choice(words("label", "示例", "Example"), names, (i) => commit(PRESETS[i]?.state ?? {}));
   const bar = (...nodes) => html("div", { className: "attn-bar" }, ...nodes);
   const group = (zh, en, sizes, last) => html("fieldset", {}, words("legend", zh, en), ...sizes.map(({ row }) => row), bar(last.row));
