@@ -309,34 +309,40 @@ class Solutions(SphinxTransform):
 
 
 HAN = "\u3400-\u9fff\u3000-\u303f\uff00-\uffef\u2018-\u201d\u2014\u2026"
-CLOSE = "，。、；：！？）」』”’》】"
+CLOSE = "，。、；：！？）」』”’》】,.;:!?)"
+
+
+def place(node):
+    """Where a node stands in its parent: docutils' own index() finds the first text that is equal."""
+    return next(i for i, child in enumerate(node.parent) if child is node)
+
+
+def is_short(node):
+    """Whether a formula or code takes little room, TeX commands counted as one sign."""
+    return len(re.sub(r"\\[a-zA-Z]+|[\\{}^_,; ]", "", node.astext())) <= 20
 
 
 class ChineseText(SphinxTransform):
-    """No space for a line break between Chinese characters; no punctuation at the start of
+    """No space for a line break between Chinese characters; in both languages no punctuation at the start of
     a line after inline math or code (browsers may break around an inline-block)."""
 
     default_priority = 30
 
     def apply(self):
         for t in list(self.document.findall(nodes.Text)):
-            if t == "\n":  # MyST keeps a soft line break as its own text node
-                i, sib = t.parent.index(t), t.parent.children
-                if (
-                    0 < i < len(sib) - 1
-                    and re.search(f"[{HAN}]$", sib[i - 1].astext())
-                    and re.match(f"[{HAN}]", sib[i + 1].astext())
-                ):
-                    t.parent.remove(t)
-                continue
             if isinstance(t.parent, (nodes.FixedTextElement, nodes.literal, nodes.math)):
                 continue
-            par, i = t.parent, t.parent.index(t)
-            prev, m = (par.children[i - 1] if i else None), re.match(f"[{CLOSE}]+", t)
-            if m and isinstance(prev, (nodes.math, nodes.literal)) and len(prev.astext()) <= 20:
-                par.replace(t, nodes.Text(t[m.end() :]))
-                par.remove(prev)
-                par.insert(i - 1, nodes.inline("", "", prev, nodes.Text(m.group()), classes=["nobr"]))
+            par, i = t.parent, place(t)
+            before, after = par[i - 1] if i else None, par[i + 1] if i + 1 < len(par) else None
+            if t == "\n":  # MyST keeps a soft line break as its own text node
+                joins = before and after and re.search(f"[{HAN}]$", before.astext())
+                if joins and re.match(f"[{HAN}]", after.astext()):
+                    del par[i]
+                continue
+            closing = re.match(f"[{CLOSE}]+", t)
+            if closing and isinstance(before, (nodes.math, nodes.literal)) and is_short(before):
+                kept = nodes.inline("", "", before, nodes.Text(closing.group()), classes=["nobr"])
+                par[i - 1 : i + 1] = [kept, nodes.Text(t[closing.end() :])]
 
 
 def page_context(app, pagename, templatename, context, doctree):
