@@ -129,7 +129,7 @@ function find(terms, all) {
     let points = Math.max(...section.own.map((title) => titlePoints(terms, shares, title)));
     if (section.path.length === 1) points *= 1.2;
     if (section.href.startsWith("glossary.")) points *= 0.9;
-    if (section.href.startsWith("solutions.")) points *= 0.7; // not before the reader has tried
+    if (section.href.startsWith("solutions.")) points *= 0.5; // not before the reader has tried
     held.forEach((n, t) => {
       points += shares[t] * ((8 * n) / (n + 1 + section.body.length / 800) + (section.above.search(terms[t].pattern) < 0 ? 0 : 3));
     });
