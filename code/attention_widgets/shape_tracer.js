@@ -93,6 +93,9 @@ function letter(node, symbol, attributes) {
 const SIDE = 64, THIN = 3, MIDDLE = 56, NAMES = 106, WIDTH = 345, HEIGHT = 128; // in the picture's own pixels
 const CENTRES = [58, 184, 306], BETWEEN = [121, 246]; // of the matrices, and of the signs between their names
 
+/** A test whether a key differs from the one before: what has not changed is not drawn again. */
+const changed = (last) => (key) => key !== last && ((last = key), true);
+
 /** One matrix in proportion, with the letters of its sides; the inner side of a product (0: rows, 1: columns) has a bracket. */
 function matrix(node, name, place, inner) {
   const role = ROLES[name] ?? "plain", x = CENTRES[place];
@@ -102,7 +105,9 @@ function matrix(node, name, place, inner) {
     letter(node, symbol, { class: inner === side ? "attn-tick attn-strong" : "attn-tick", "text-anchor": side ? "middle" : "end" }));
   letter(node, name, { x, y: NAMES, class: `attn-strong attn-text-${role}` });
   node.append(box, bracket, size);
+  const isNew = changed();
   return (shape, unit) => {
+    if (!isNew(`${shape} ${unit}`)) return;
     const [h, w] = shape.map((length) => Math.max(THIN, length * unit)), left = x - w / 2, top = MIDDLE - h / 2;
     box.setAttribute("d", `M${left} ${top}h${w}v${h}h${-w}z`);
     if (inner !== undefined) bracket.setAttribute("d", inner ? `M${left} ${top - 3}v-4h${w}v4` : `M${left - 3} ${top}h-4v${h}h4`);
@@ -118,11 +123,13 @@ function step(zh, en, names, signs, inner = []) {
   const result = names[2], { figure, node, describe } = picture(WIDTH, HEIGHT, zh, en, result, ROLES[result]);
   const draws = names.map((name, place) => matrix(node, name, place, inner[place]));
   signs.forEach((sign, place) => letter(node, sign, { x: BETWEEN[place], y: NAMES, class: "attn-tick" }));
+  const isNew = changed();
   const draw = (shape, unit, named) => {
     figure.hidden = !shape[result];
     if (figure.hidden) return;
     names.forEach((name, i) => draws[i](shape[name], unit));
-    describe(names.map((name) => `${named(name)} ${sized(shape[name])}`).join(", "));
+    const text = names.map((name) => `${named(name)} ${sized(shape[name])}`).join(", ");
+    if (isNew(text)) describe(text);
   };
   return { figure, draw };
 }
@@ -155,6 +162,7 @@ function stepRow(result) {
   const first = subscripts(html("th", { scope: "row", textContent: formula }));
   const unit = zh ? [words("small", zh, en), " "] : [];
   const node = html("tr", {}, first, html("td", {}, ...sizes.flatMap((size) => [size, " "])), html("td", {}, ...unit, count), part);
+  const isNew = changed();
   const draw = (shape, counts, { total }) => {
     node.hidden = !shape[result];
     if (node.hidden) return;
@@ -162,7 +170,8 @@ function stepRow(result) {
     sizes.forEach((size, i) => write(size, (i === 0 ? "" : i === from.length ? "→ " : "· ") + texts[i]));
     write(count, grouped(counts[result] ?? shape[result][0] * shape[result][1]));
     write(part, counts[result] ? percent(counts[result] / total) : "—");
-    part.style.setProperty("--attn-share", `${(100 * (counts[result] ?? 0)) / total}%`);
+    const share = `${(100 * (counts[result] ?? 0)) / total}%`;
+    if (isNew(share)) part.style.setProperty("--attn-share", share);
   };
   return { node, draw };
 }
