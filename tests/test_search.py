@@ -302,6 +302,16 @@ def test_any_address_is_answered_by_a_sentence(open_page, site_url, address):
     assert page.log.console == []
 
 
+def test_half_an_emoji_does_not_stop_the_search(open_page, site_url):
+    page = open_page()
+    page.goto(f"{site_url}/en/search.html?q={'a' * 199}😀")  # of its two halves, the field holds one
+    field = page.get_by_role("searchbox").filter(visible=True)
+    page.get_by_text("No section holds this").wait_for()
+    field.press("End")
+    field.press("Enter")
+    assert page.log.console == [] and "q=aaa" in page.locator(".lang-switch a").first.get_attribute("href")
+
+
 def test_no_word_and_no_hit_offer_the_glossary(search):
     for view, no_word, no_hit in (
         ("zh", "输入一个词", "一节也没有找到"),

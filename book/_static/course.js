@@ -36,6 +36,11 @@ document.addEventListener("copy", (event) => {
   event.preventDefault();
 });
 
+let unfolded = [];
 addEventListener("beforeprint", () => { // on paper nothing can be unfolded
-  for (const box of document.querySelectorAll("details")) box.open = true;
+  unfolded = [...document.querySelectorAll("details:not([open])")];
+  for (const box of unfolded) box.open = true;
+});
+addEventListener("afterprint", () => { // on the screen no solution may show that was not asked for
+  for (const box of unfolded) box.open = false;
 });
