@@ -406,6 +406,15 @@ def test_on_paper_all_is_unfolded(visit):
     assert page.locator(".question button").filter(visible=True).count() == 0
 
 
+def test_paper_is_light_and_the_screen_is_dark_again_after_printing(visit):
+    page = visit("en", color_scheme="dark")
+    themes = """() => ["", "beforeprint", "afterprint"].map((name) => {
+      if (name) dispatchEvent(new Event(name));
+      return document.documentElement.dataset.theme;
+    })"""
+    assert page.evaluate(themes) == ["dark", "light", "dark"]
+
+
 def test_after_printing_no_fold_is_open_that_was_closed(visit):
     page = visit("en")
     answer(page, "q-dot", "5"), answer(page, "q-row", 1)

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from bs4 import BeautifulSoup
+from test_attention_colours import contrast
 
 from conftest import SITE, STORAGE_DENIED
 from section_search import formula, sections
@@ -344,6 +345,16 @@ def test_without_javascript_glossary_and_contents_are_linked(open_page, site_url
     assert "JavaScript" in main.inner_text() and not main.locator("input").is_visible()
     for name in ("glossary", "index", "02_derivation"):
         assert main.locator(f'noscript a[href="{name}.html"]').first.is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_button_for_more_hits_can_be_read(open_page, site_url, scheme):
+    page = open_page(color_scheme=scheme)
+    page.goto(f"{site_url}/en/search.html?q=a")
+    page.locator("#search-results button").wait_for()
+    shown = page.evaluate("""() => [["#search-results button", "color"], ["body", "backgroundColor"]].map(
+      ([where, part]) => getComputedStyle(document.querySelector(where))[part])""")
+    assert contrast(*("#" + bytes(map(int, re.findall(r"\d+", rgb)[:3])).hex() for rgb in shown)) >= 4.5
 
 
 def test_only_the_search_page_loads_the_text_and_nothing_of_the_old_search_is_left():

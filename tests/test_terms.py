@@ -211,6 +211,13 @@ def test_a_key_opens_a_card_that_the_mouse_has_closed(at_term):
     assert card.is_visible()
 
 
+def test_an_open_card_is_not_printed(at_term):
+    page, link, card = at_term("en", "query")
+    link.click()
+    page.emulate_media(media="print")
+    assert not card.is_visible() and link.is_visible()
+
+
 def test_on_a_phone_the_card_is_a_sheet_at_the_foot(at_term):
     page, link, card = at_term("both", "attention-weight", **PHONE)
     link.tap()
