@@ -343,6 +343,16 @@ def test_an_answer_is_remembered_in_all_views_until_it_is_forgotten(visit, site)
     assert box(page, "q-dot").get_by_role("status").inner_text() == "✗ 还不对。漏了负号。"
 
 
+def test_who_goes_back_finds_what_was_answered_in_the_other_view(visit, site):
+    page = visit("en")
+    other = page.context.new_page()
+    other.goto(f"{site}/zh/index.html")
+    assert answer(other, "q-row", 2).startswith("✓ 对了。")
+    assert box(page, "q-row").get_by_role("status").inner_text() == ""
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")  # kept in memory meanwhile
+    assert box(page, "q-row").get_by_role("status").inner_text().startswith("✓ Right.")
+
+
 def test_twins_move_together_and_one_of_them_is_read_out(visit):
     page = visit("both")
     assert answer(page, "q-row", 2, which=1) == "✓ Right. A row stands for a query, see (1)."

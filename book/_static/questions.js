@@ -151,9 +151,13 @@
         localStorage.removeItem(key);
         one.ask.focus(); // the button that was pressed is gone
       });
-      const kept = localStorage.getItem(key), given = kept?.startsWith(one.print) ? kept.slice(one.print.length) : "";
-      if (one.ask.judge(given)) one.show(given, false);
-      else if (kept) localStorage.removeItem(key); // the question has changed since
+      const recall = () => {
+        const kept = localStorage.getItem(key), given = kept?.startsWith(one.print) ? kept.slice(one.print.length) : "";
+        if (one.ask.judge(given)) one.show(given, false);
+        else if (kept) localStorage.removeItem(key); // the question has changed since
+      };
+      recall();
+      addEventListener("pageshow", ({ persisted }) => persisted && recall()); // back from a view where it was answered
     }
   });
 })();
