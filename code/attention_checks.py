@@ -111,15 +111,19 @@ def wanted(problem, case):
 def known_mistake(problem, fn, trials):
     """The key of the mistake that gives what `fn` gave so far and in most of the cases to come, or None.
 
-    Most, not all: a function may hold two mistakes.  If several fit, it is the one that agrees most often.
+    Most, not all: a function may hold two mistakes.  But where it is right, the mistake must be right too: what
+    divides by int(√d_k) agrees with what does not divide, until d_k is 4.  If several fit, the one that agrees most
+    often.
     """
     to_come = [tried(problem, fn, case) for case in problem.cases[len(trials) :]]
     answers = [answer(problem, trial) for trial in [*trials, *to_come]]
+    right = [all(map(same, a, wanted(problem, case))) for a, case in zip(answers, problem.cases, strict=True)]
     agreed = {}
     for key, gives in problem.mistakes.items():
         wrong = [answer(problem, tried(problem, gives, case)) for case in problem.cases]
         agree = [all(map(same, a, w)) for a, w in zip(answers, wrong, strict=True)]
-        if all(agree[: len(trials)]) and 2 * sum(agree) > len(agree):
+        fits = all(agree[: len(trials)]) and not any(ok and not a for ok, a in zip(right, agree, strict=True))
+        if fits and 2 * sum(agree) > len(agree):
             agreed[key] = sum(agree)
     return max(agreed, key=agreed.get, default=None)
 

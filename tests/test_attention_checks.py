@@ -487,6 +487,27 @@ def test_a_mutant_is_rejected_unless_it_is_right_on_all_that_is_asked(name, sent
     assert bool(check(called(name, ADAPTERS[name][0]))) == (sentence in SURVIVORS[name])
 
 
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_one_part_in_five_thousand_is_too_much(name):
+    def off(*arguments):
+        value = SOLUTIONS[name](*arguments)
+        return [1.0002 * part for part in value] if isinstance(value, tuple) else 1.0002 * value
+
+    assert not check(called(name, off))
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_softmax_less_another_entry_than_the_largest_is_rejected(place):
+    verdict = check(called("stable_softmax", lambda x: (e := np.exp(x - x[..., [place]])) / e.sum(-1, keepdims=True)))
+    assert not verdict and "NaN or infinity" in verdict.en
+
+
+@pytest.mark.parametrize("wrong_root", [lambda Q, K: math.isqrt(K.shape[1]), lambda Q, K: max(K.shape) ** 0.5])
+def test_a_mistake_is_not_named_that_is_wrong_where_the_function_is_right(wrong_root):
+    verdict = check(called("scaled", lambda Q, K: Q @ K.T / wrong_root(Q, K)))
+    assert not verdict and "wrong numbers" in verdict.en
+
+
 # ------------------------------------------------------------------------------------------------------ what is said
 def test_an_unsolved_stub_is_told_so_calmly():
     def scaled(Q, K):

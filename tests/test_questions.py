@@ -255,6 +255,13 @@ def test_by_keyboard_only_the_button_or_enter_answers(visit):
     assert page.evaluate("document.activeElement.value") == "1" and here.locator(":checked").count() == 0
 
 
+def test_a_screen_reader_is_told_the_formulas_of_an_option(visit):
+    page = visit("en")
+    tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]  # as the browser sees it
+    names = [node["name"]["value"] for node in tree if node.get("role", {}).get("value") == "radio"]
+    assert names == ["A key", "A query, A_2j"]
+
+
 SAID = {
     "zh": "✗ 还不对。漏了负号。|✗ 还不对。用了除法。|✗ 还不对。再算一遍。|请输入一个数，例如 0.45 或 3/4。",
     "en": "✗ Not yet. A sign got lost.|✗ Not yet. That divides.|✗ Not yet. Work it through once more.|"
@@ -336,6 +343,16 @@ def test_an_answer_is_remembered_in_all_views_until_it_is_forgotten(visit, site)
     assert box(page, "q-dot").get_by_role("status").inner_text() == "✗ 还不对。漏了负号。"
 
 
+def test_who_goes_back_finds_what_was_answered_in_the_other_view(visit, site):
+    page = visit("en")
+    other = page.context.new_page()
+    other.goto(f"{site}/zh/index.html")
+    assert answer(other, "q-row", 2).startswith("✓ 对了。")
+    assert box(page, "q-row").get_by_role("status").inner_text() == ""
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")  # kept in memory meanwhile
+    assert box(page, "q-row").get_by_role("status").inner_text().startswith("✓ Right.")
+
+
 def test_twins_move_together_and_one_of_them_is_read_out(visit):
     page = visit("both")
     assert answer(page, "q-row", 2, which=1) == "✓ Right. A row stands for a query, see (1)."
@@ -397,6 +414,27 @@ def test_on_paper_all_is_unfolded(visit):
     for key in ("q-row", "q-dot"):
         assert all(li.is_visible() for li in box(page, key).locator("li").all())
     assert page.locator(".question button").filter(visible=True).count() == 0
+
+
+def test_paper_is_light_and_the_screen_is_dark_again_after_printing(visit):
+    page = visit("en", color_scheme="dark")
+    themes = """() => ["", "beforeprint", "afterprint"].map((name) => {
+      if (name) dispatchEvent(new Event(name));
+      return document.documentElement.dataset.theme;
+    })"""
+    assert page.evaluate(themes) == ["dark", "light", "dark"]
+
+
+def test_after_printing_no_fold_is_open_that_was_closed(visit):
+    page = visit("en")
+    answer(page, "q-dot", "5"), answer(page, "q-row", 1)
+    box(page, "q-dot").locator("summary").click()
+    before = [fold.evaluate("e => e.open") for fold in page.locator("details").all()]
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert all(fold.evaluate("e => e.open") for fold in page.locator("details").all())
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert [fold.evaluate("e => e.open") for fold in page.locator("details").all()] == before
+    assert True in before and False in before
 
 
 def test_the_rule_reads_cells_and_leaves_them_alone():

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from bs4 import BeautifulSoup
+from test_attention_colours import contrast
 
 from conftest import SITE, STORAGE_DENIED
 from section_search import formula, sections
@@ -311,6 +312,16 @@ def test_any_address_is_answered_by_a_sentence(open_page, site_url, address):
     assert page.log.console == []
 
 
+def test_half_an_emoji_does_not_stop_the_search(open_page, site_url):
+    page = open_page()
+    page.goto(f"{site_url}/en/search.html?q={'a' * 199}😀")  # of its two halves, the field holds one
+    field = page.get_by_role("searchbox").filter(visible=True)
+    page.get_by_text("No section holds this").wait_for()
+    field.press("End")
+    field.press("Enter")
+    assert page.log.console == [] and "q=aaa" in page.locator(".lang-switch a").first.get_attribute("href")
+
+
 def test_no_word_and_no_hit_offer_the_glossary(search):
     for view, no_word, no_hit in (
         ("zh", "输入一个词", "一节也没有找到"),
@@ -343,6 +354,16 @@ def test_without_javascript_glossary_and_contents_are_linked(open_page, site_url
     assert "JavaScript" in main.inner_text() and not main.locator("input").is_visible()
     for name in ("glossary", "index", "02_derivation"):
         assert main.locator(f'noscript a[href="{name}.html"]').first.is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_button_for_more_hits_can_be_read(open_page, site_url, scheme):
+    page = open_page(color_scheme=scheme)
+    page.goto(f"{site_url}/en/search.html?q=a")
+    page.locator("#search-results button").wait_for()
+    shown = page.evaluate("""() => [["#search-results button", "color"], ["body", "backgroundColor"]].map(
+      ([where, part]) => getComputedStyle(document.querySelector(where))[part])""")
+    assert contrast(*("#" + bytes(map(int, re.findall(r"\d+", rgb)[:3])).hex() for rgb in shown)) >= 4.5
 
 
 def test_only_the_search_page_loads_the_text_and_nothing_of_the_old_search_is_left():

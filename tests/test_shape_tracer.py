@@ -267,6 +267,16 @@ def test_sides_are_in_proportion_or_marked(tracer):
     assert check_proportions(widget) >= 4
 
 
+def test_the_bar_behind_a_share_is_as_long_as_its_number_says(tracer):
+    page, widget = tracer()
+    for preset in ("0", "2", "6"):
+        widget.locator("select").select_option(preset)
+        cells = widget.locator("tbody td:last-child").filter(visible=True, has_text="%").all()
+        pairs = [(td.inner_text(), td.evaluate("e => e.style.getPropertyValue('--attn-share')")) for td in cells]
+        assert len(pairs) >= 5
+        assert all(abs(float(text.strip("%")) - float(bar.strip("%"))) <= 0.05 for text, bar in pairs), pairs
+
+
 def check_proportions(widget):
     """Compare each rectangle with its printed shape; the number of sides that are marked as drawn thicker."""
     seen = widget.evaluate("""(widget) => [...widget.querySelectorAll("figure:not([hidden]) svg")].map((svg) => ({

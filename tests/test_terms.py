@@ -201,6 +201,23 @@ def test_a_card_is_opened_read_and_closed_by_key(at_term, key):
     page.wait_for_function("document.querySelector('a.term').ariaExpanded === 'false'")
 
 
+def test_a_key_opens_a_card_that_the_mouse_has_closed(at_term):
+    page, link, card = at_term("en", "query")
+    link.click()
+    page.get_by_role("heading", level=1).click(position={"x": 2, "y": 2})
+    assert not card.is_visible()
+    link.evaluate("link => link.focus({preventScroll: true})")
+    page.keyboard.press("Enter")
+    assert card.is_visible()
+
+
+def test_an_open_card_is_not_printed(at_term):
+    page, link, card = at_term("en", "query")
+    link.click()
+    page.emulate_media(media="print")
+    assert not card.is_visible() and link.is_visible()
+
+
 def test_on_a_phone_the_card_is_a_sheet_at_the_foot(at_term):
     page, link, card = at_term("both", "attention-weight", **PHONE)
     link.tap()

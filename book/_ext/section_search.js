@@ -283,7 +283,7 @@ function show(pause = 0) {
 
 /** Show, and keep the query in the address, for whoever comes back, and in the links to the other languages. */
 function ask() {
-  const asked = `?q=${encodeURIComponent(field.value)}`;
+  const asked = `?${new URLSearchParams({ q: field.value })}`; // encodeURIComponent throws at half an emoji
   try { history.replaceState(null, "", asked); } catch { /* a page from a disk may not */ }
   for (const link of document.querySelectorAll(".lang-switch a")) link.search = asked;
   show();

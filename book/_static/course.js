@@ -36,6 +36,14 @@ document.addEventListener("copy", (event) => {
   event.preventDefault();
 });
 
-addEventListener("beforeprint", () => { // on paper nothing can be unfolded
-  for (const box of document.querySelectorAll("details")) box.open = true;
+const onScreen = { folds: [], theme: "" }; // as it was before printing
+addEventListener("beforeprint", () => { // on paper nothing can be unfolded, and the ground is white
+  onScreen.folds = [...document.querySelectorAll("details:not([open])")];
+  for (const box of onScreen.folds) box.open = true;
+  onScreen.theme = document.documentElement.dataset.theme;
+  document.documentElement.dataset.theme = "light";
+});
+addEventListener("afterprint", () => { // no solution may show that was not asked for
+  for (const box of onScreen.folds) box.open = false;
+  document.documentElement.dataset.theme = onScreen.theme;
 });

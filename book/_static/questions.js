@@ -34,11 +34,21 @@
   const inner = (li) => li.querySelector(":scope > p:only-child") ?? li; // an item, less the only paragraph in it
   const copy = (li) => inner(li.cloneNode(true));
 
+  // An option as a line of text, W_Q = e^2: what a browser makes of a label leaves out the formulas
+  const spoken = (li) => {
+    const made = li.cloneNode(true);
+    made.querySelectorAll(".katex-html, annotation").forEach((e) => e.remove());
+    for (const [tag, signs] of [["msub", "_"], ["msup", "^"], ["msubsup", "_^"], ["mfrac", "/"]]) {
+      for (const e of made.querySelectorAll(tag)) [...signs].forEach((sign, i) => e.children[i + 1].prepend(sign));
+    }
+    return made.textContent.trim();
+  };
+
   // A question whose options are listed: how a form asks, what is given, and what to say to it
   const choice = (list, reasons, answer) => {
     const items = [...list.children];
     const radios = items.map((li, i) => {
-      const radio = element("input", { type: "radio", name: "given", value: i + 1 });
+      const radio = element("input", { type: "radio", name: "given", value: i + 1, "aria-label": spoken(li) });
       inner(li).replaceChildren(element("label", {}, radio, element("span", {}, ...inner(li).childNodes)));
       return radio;
     });
@@ -141,9 +151,13 @@
         localStorage.removeItem(key);
         one.ask.focus(); // the button that was pressed is gone
       });
-      const kept = localStorage.getItem(key), given = kept?.startsWith(one.print) ? kept.slice(one.print.length) : "";
-      if (one.ask.judge(given)) one.show(given, false);
-      else if (kept) localStorage.removeItem(key); // the question has changed since
+      const recall = () => {
+        const kept = localStorage.getItem(key), given = kept?.startsWith(one.print) ? kept.slice(one.print.length) : "";
+        if (one.ask.judge(given)) one.show(given, false);
+        else if (kept) localStorage.removeItem(key); // the question has changed since
+      };
+      recall();
+      addEventListener("pageshow", ({ persisted }) => persisted && recall()); // back from a view where it was answered
     }
   });
 })();

@@ -18,9 +18,7 @@ if (HTMLElement.prototype.showPopover) {
     const link = event.target.closest("a.term");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return; // a new tab or window: the entry itself
     event.preventDefault();
-    const again = link === closed;
-    closed = null;
-    if (again) return;
+    if (event.detail && link === closed) return; // a key, or a screen reader, has closed nothing: its clicks count 0
     const card = cardOf(link);
     mark(link); // names the anchor that the card is placed by
     card.showPopover({ source: link });
