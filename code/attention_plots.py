@@ -131,8 +131,11 @@ def arrows(q, K, ax=None):
 def curves(x, ys, xlabel="", ylabel="", ax=None):
     """Lines over x (n,): `ys` maps the name that stands at a line's right end to its values (n,) -> Axes.
 
-    Columns (n, 1), as queries and outputs of width 1 are, will do as well.
+    Columns (n, 1), as queries and outputs of width 1 are, will do as well.  Raises ValueError if there are more than
+    four lines: more could not be told apart without colour.
     """
+    if len(ys) > 4:
+        raise ValueError(f"{len(ys)} lines cannot be told apart without colour; give four at most")
     if ax is None:
         ax = plt.subplots(figsize=(3.4, 2.3))[1]
     x = np.ravel(x)
@@ -172,4 +175,4 @@ class Sentence:
             f'background:rgba({r},{g},{b},{w / 2:.3f})">{word}<br><small>{w:.2f}</small></span>'
             for word, w in zip(words, self.weights, strict=True)
         ]
-        return f'<div lang="{self.lang}"><b>{escape(self.tokens[self.query])}</b> → {" ".join(boxes)}</div>'
+        return f'<div lang="{escape(self.lang)}"><b>{escape(self.tokens[self.query])}</b> → {" ".join(boxes)}</div>'

@@ -168,6 +168,11 @@ def test_curves_are_named_at_their_ends_and_told_apart_without_colour():
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("query", "output")
 
 
+def test_a_fifth_curve_is_refused_not_dropped():
+    with pytest.raises(ValueError, match="5 lines .* give four at most"):
+        ap.curves([0, 1], {str(i): [i, i] for i in range(5)})
+
+
 @pytest.mark.parametrize("draw", [
     lambda: ap.arrows([1, 0], [[1, 1]]),
     lambda: ap.curves([0, 1], {"a": [0, 1]}, xlabel="x"),

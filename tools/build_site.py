@@ -5,6 +5,7 @@ book/data/, requirements.txt, Python); jupyter-cache's own key is the text of th
 from nothing, unless nothing at all has changed; so no page can be stale, and a failure leaves no site to serve.
 """
 
+import functools
 import hashlib
 import os
 import re
@@ -60,7 +61,9 @@ def toc(view):
 def build_view(view, cache):
     """Build one view.  One process each, because Sphinx keeps its message catalogue in a global."""
     from jupyter_book.sphinx import build_sphinx
+    from jupyter_cache.executors import utils
 
+    utils.executenb = functools.partial(utils.executenb, coalesce_streams=True)  # a busy kernel sends lines in pieces
     out = BUILD / "views" / view / "html"  # a parent of its own: myst-nb writes ../jupyter_execute
     result = build_sphinx(
         str(BOOK),

@@ -16,6 +16,7 @@ HERE = Path(__file__).parent
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = re.compile(r'<script type="application/vnd\.jupyter\.widget-view\+json">\s*(\{.*?\})\s*</script>', re.S)
 UNUSED = re.compile("thebe|sphinx-design|design-tabs|toggle", re.I)  # Thebe also names unpkg, and throws
+FIGURE = re.compile(r'(<div class="cell_output docutils container")(>\s*<(?:img|figure)\b)')
 TITLE = re.compile(r'(?<=<title class="nohighlight">)[^<]*(?=</title>)')
 NEEDS_JS = "交互图：需要 JavaScript。 | Interactive figure: needs JavaScript."
 
@@ -47,6 +48,8 @@ def page(app, pagename, templatename, context, doctree):
     context["metatags"] = f"<script>\n{storage}</script>\n{context.get('metatags', '')}"
     for key in ("script_files", "css_files"):
         context[key] = [f for f in context[key] if f.attributes.get("type") == STATE or not UNUSED.search(str(f))]
+    if "body" in context:  # a figure that is wider than a phone can be scrolled by key
+        context["body"] = FIGURE.sub(r'\1 tabindex="0"\2', context["body"])
     tag = next((f for f in context["script_files"] if f.attributes.get("type") == STATE), None)
     if tag is None:
         return
