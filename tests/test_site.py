@@ -412,14 +412,21 @@ def test_a_widget_that_cannot_start_leaves_its_still_picture(open_page, site_url
     assert [line for line in page.log.console if "widget" in line]
 
 
+def models(view):
+    """The widget models in the chapter's page."""
+    text = (SITE / view / CHAPTER).read_text("utf-8")
+    return json.loads(re.search(r'widget-state\+json">(.*?)</script>', text, re.S)[1])["state"]
+
+
 def test_state_is_the_same_in_all_views():
     """Executed once: the same widget models in every view."""
 
-    def models(view):
-        text = (SITE / view / CHAPTER).read_text("utf-8")
-        return sorted(json.loads(re.search(r'widget-state\+json">(.*?)</script>', text, re.S)[1])["state"])
+    assert sorted(models("zh")) == sorted(models("en")) == sorted(models("both"))
 
-    assert models("zh") == models("en") == models("both")
+
+def test_widgets_of_a_page_bring_their_common_style_once():
+    states = [model["state"] for model in models("en").values() if "_esm" in model["state"]]
+    assert len(states) == 2 and sum("_css" in state for state in states) == 1
 
 
 # ---------------------------------------------------------------- languages, copying

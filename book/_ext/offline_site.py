@@ -54,7 +54,14 @@ def page(app, pagename, templatename, context, doctree):
     if tag is None:
         return
     widgets = json.loads(tag.attributes["body"])
-    stills = {key: model["state"].pop("still", None) for key, model in widgets["state"].items()}
+    states, styles = {key: model["state"] for key, model in widgets["state"].items()}, set()
+    stills = {key: state.pop("still", None) for key, state in states.items()}
+    for state in states.values():  # the style of a widget is that of the page: once is enough
+        css = state.get("_css")
+        if css in styles:
+            del state["_css"]
+        elif css:
+            styles.add(css)
     tag.attributes["body"] = json.dumps(widgets, separators=(",", ":")).replace("</", "<\\/")
 
     def with_still(match):
