@@ -113,6 +113,8 @@ def unfounded(nb):
 
 def test_is_tidy(nb):
     assert nb == tidy(deepcopy(nb)), "run: python3 make.py tidy"
+    streams = [[out.name for out in c.outputs if out.output_type == "stream"] for c in code(nb)]
+    assert all(len(names) == len(set(names)) for names in streams), "printed lines in pieces: run python3 make.py tidy"
 
 
 def test_runs_top_to_bottom_and_every_cell_was_run(nb):

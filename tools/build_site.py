@@ -91,8 +91,8 @@ def build_view(view, cache):
     missing = [nb.stem for nb in BOOK.glob("*.ipynb") if not (out / f"{nb.stem}.html").exists()]
     if missing:
         sys.exit(
-            f"{view}: no page for {', '.join(missing)}: name a page of the site in book/_toc.yml, and keep notebooks of "
-            "your own outside book/"
+            f"{view}: no page for {', '.join(missing)}: name a page of the site in book/_toc.yml, "
+            "and keep notebooks of your own outside book/"
         )
     shutil.move(out, NEW / view)
 
