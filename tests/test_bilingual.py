@@ -47,6 +47,15 @@ def test_code_cells_are_the_same_in_all_views_so_that_they_run_once(nb):
     )
 
 
+@pytest.mark.parametrize("mode", ["zh", "en", "both"])
+def test_what_needs_a_kernel_is_in_the_notebook_and_not_on_the_site(nb, mode):
+    before = sources(select(nb, mode))
+    only = v4.new_code_cell("interact(f, d_k=(1, 9))", metadata={"tags": ["jupyter-only", "nbval-ignore-output"]})
+    nb.cells += [markdown("动手", "lang-zh", "jupyter-only"), markdown("Move", "lang-en", "jupyter-only"), only]
+    assert sources(select(nb, mode)) == before
+    assert "interact(f, d_k=(1, 9))" in sources(single(nb, "en")) and "Move" in sources(single(nb, "en"))
+
+
 @pytest.mark.parametrize("lang, prose, alt", [("zh", "# 标题\n\n正文", "图"), ("en", "# Title\n\nText", "picture")])
 def test_a_notebook_in_one_language_is_plain_and_valid(nb, lang, prose, alt):
     nb.cells.append(markdown("**A title**\n\nno directive", f"lang-{lang}", "exercise"))

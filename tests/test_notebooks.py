@@ -9,6 +9,7 @@ from statistics import median
 
 import nbformat
 import pytest
+from ipywidgets import interactive
 from markdown_it.renderer import RendererHTML
 from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.mdit import create_md_parser
@@ -159,6 +160,40 @@ def test_every_chinese_cell_is_followed_by_its_english_twin(nb):
             assert langs[i - 1] == "zh", nb.cells[i].source
 
 
+def settings(fn, controls):
+    """The arguments with which the controls can call fn: each control at its ends, the others as they stand."""
+    widgets = {w._kwarg: w for w in interactive(fn, **controls).kwargs_widgets}
+    start = {name: w.get_interact_value() for name, w in widgets.items()}
+    for name, w in widgets.items():
+        ends = [w.min, w.max] if hasattr(w, "min") else getattr(w, "options", [False, True])
+        yield from (start | {name: end} for end in ends)
+
+
+def asked(fn, controls):
+    """What fn answers there, as text."""
+    answers = [repr(fn(**given)) for given in settings(fn, controls)]
+    assert len(set(answers)) > 1 or "Axes" in answers[0], "the controls change nothing"
+    return answers
+
+
+def under_control(imports, cell):
+    """The functions above which the cell writes @interact, each with its controls; it needs nothing but the imports."""
+    found, names = [], {}
+    exec(imports, names)
+    names["interact"] = lambda **controls: lambda fn: found.append((fn, controls))
+    exec(cell, names)
+    return found
+
+
+def test_controls_that_python_answers(nb):
+    """They are in Jupyter alone.  An error in a callback is shown there and fails nothing, so it is called here."""
+    for cell in code(nb):
+        if "jupyter-only" in cell.metadata.get("tags", []):
+            assert "nbval-ignore-output" in cell.metadata.tags, "nbval sees the answer twice, and cannot compare it"
+            [(fn, controls)] = under_control(code(nb)[0].source, cell.source)
+            assert asked(fn, controls)
+
+
 def test_languages_stay_in_their_cells(nb):
     for cell in prose(nb):
         if cell_lang(cell) != "zh":
@@ -215,6 +250,14 @@ def test_cells_excepted_from_the_number_rule_are_these():
 
 
 # ------------------------------------------------------------------ the rules themselves can fail
+def test_the_controls_rule_calls_both_ends_and_finds_controls_without_effect():
+    assert asked(lambda n, on: n if on else -n, {"n": (1, 4), "on": True}) == ["1", "4", "-2", "2"]
+    with pytest.raises(ZeroDivisionError):
+        asked(lambda n: 1 // n, {"n": (0, 4)})
+    with pytest.raises(AssertionError, match="change nothing"):
+        asked(lambda n: 7, {"n": (0, 4)})
+
+
 @pytest.mark.parametrize(
     "bad", ["**“注意力”**是", "**重点。**然后", "**$d_k$**很大", "__重点__内容", "第一行，\n第二行"]
 )

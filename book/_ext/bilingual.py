@@ -126,9 +126,11 @@ def merge(zh, en):
 
 
 def select(nb, mode):
-    """The notebook as one view sees it."""
+    """The notebook as one view sees it: without the other language, and without what only a kernel can answer."""
     nb, cells = copy.deepcopy(nb), []
     for c in nb["cells"]:
+        if "jupyter-only" in c["metadata"].get("tags", []):
+            continue
         lang = cell_lang(c)
         if c["cell_type"] == "markdown":
             with_label(c)
