@@ -4,5 +4,15 @@ from .attention_calculator import AttentionCalculator, first_examples
 from .base import Misfit, Widget, source
 from .search_engine import SearchEngine
 from .shape_tracer import ShapeTracer
+from .weights_film import WeightsFilm
 
-__all__ = ["AttentionCalculator", "Misfit", "SearchEngine", "ShapeTracer", "Widget", "first_examples", "source"]
+__all__ = [
+    "AttentionCalculator",
+    "Misfit",
+    "SearchEngine",
+    "ShapeTracer",
+    "WeightsFilm",
+    "Widget",
+    "first_examples",
+    "source",
+]

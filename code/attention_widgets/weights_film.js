@@ -1,0 +1,47 @@
+import { committer, html, live, messages, say, slider, words } from "./core.js";
+
+/** A weight with two decimals, as the cell shows it. */
+export const cell = (a) => (a > 0 && a < 0.005 ? "<.01" : a < 1 && a >= 0.995 ? ">.99" : a.toFixed(2));
+
+/** A table of one film: rows are queries, columns are keys; the returned function shows a frame. */
+function screen(name, queries, keys) {
+  const corner = words("th", "查询 \\ 键", "query \\ key");
+  const heads = keys.map((key) => html("th", { scope: "col", textContent: key }));
+  const rows = queries.map((query) => ({ query: html("th", { scope: "row", textContent: query }), cells: keys.map(() => html("td")) }));
+  const table = html("table", { className: "attn-film" }, html("caption", { textContent: name }),
+    html("thead", {}, html("tr", {}, corner, ...heads)),
+    html("tbody", {}, ...rows.map(({ query, cells }) => html("tr", {}, query, ...cells))));
+  const show = (A) => rows.forEach(({ cells }, i) => cells.forEach((td, j) => {
+    td.textContent = cell(A[i][j]);
+    td.style.setProperty("--attn-weight", `${(50 * A[i][j]).toFixed(1)}%`);
+  }));
+  return { table, show };
+}
+
+/** For a screen reader: where each query looks most, in each film. */
+export function summary(names, frames, queries, keys) {
+  const most = (row) => row.indexOf(Math.max(...row));
+  return names.map((name, f) => `${name}: ` + frames[f].map((row, i) => `${queries[i]} → ${keys[most(row)]} ${cell(row[most(row)])}`).join(", ")).join("; ");
+}
+
+function render({ model, el }) {
+  const { steps, queries, keys, names, films } = model.get("_reel");
+  const said = messages(), commit = committer(model);
+  const screens = names.map((name) => screen(name, queries, keys));
+  const range = { key: 1, min: 0, max: steps.length - 1, step: 1 };
+  const control = slider(words("label", "步", "step"), range, (frame) => commit({ frame }));
+  const panes = html("div", { className: "attn-panes" }, ...screens.map(({ table }) => table));
+  const root = html("div", { className: "attn-widget attn-weights-film" }, control.row, panes, said.told);
+  const frames = () => films.map((film) => film[model.get("frame")]);
+
+  function draw() {
+    const step = steps[model.get("frame")];
+    control.show(model.get("frame"), String(step), `${say("第", "step")} ${step} ${say("步", "")}`.trim());
+    frames().forEach((A, f) => screens[f].show(A));
+  }
+
+  const announce = () => said.tell(`${say("步", "step")} ${steps[model.get("frame")]}. ${summary(names, frames(), queries, keys)}`);
+  return live({ model, el }, root, ["frame"], draw, announce);
+}
+
+export default { render };

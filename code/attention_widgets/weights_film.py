@@ -1,0 +1,75 @@
+"""The film of the weights: how attention weights change from step to step of a training."""
+
+import numpy as np
+import traitlets as t
+
+import attention_colours
+
+from .base import Misfit, Widget, still_frame, svg_text
+
+MOST = 8  # queries or keys that fit side by side on a phone
+
+
+def as_film(name, frames, steps):
+    """Frames (n_steps, n_q, n_k) as the module takes them, checked."""
+    film = np.asarray(frames, dtype=float)
+    if film.ndim != 3 or len(film) != len(steps):
+        raise Misfit(f"film {name} must be ({len(steps)}, n_q, n_k), one matrix for each step, but it is {film.shape}")
+    if not 1 <= min(film.shape[1:]) <= max(film.shape[1:]) <= MOST:
+        raise Misfit(f"film {name} has {film.shape[1]} queries and {film.shape[2]} keys; it shows 1 to {MOST} of each")
+    if not (np.isfinite(film).all() and film.min() >= 0 and film.max() <= 1 + 1e-6):
+        raise Misfit(f"film {name} holds numbers that are no weights; give numbers from 0 to 1")
+    return film
+
+
+class WeightsFilm(Widget):
+    """Weights, one step at a time: `films` maps a name to an array (n_steps, n_q, n_k), `steps` are their numbers.
+
+    Two films are shown side by side.  A name serves both languages, so it is best a symbol.  `queries` and `keys` name
+    rows and columns (else they are numbered); `frame` says which step is shown, counted from 0.  Raises ValueError for
+    what does not fit.
+    """
+
+    frame = t.Int(0).tag(sync=True)
+    _reel = t.Dict().tag(sync=True)
+
+    def __init__(self, films, steps, queries=None, keys=None, frame=0):
+        steps = [int(step) for step in steps]
+        films = {str(name): as_film(name, frames, steps) for name, frames in films.items()}
+        shapes = {film.shape[1:] for film in films.values()}
+        if len(shapes) != 1 or not steps:
+            raise Misfit(f"give at least one film and one step, all films of one size; the sizes are {sorted(shapes)}")
+        n_q, n_k = shapes.pop()
+        names = [list(range(n)) if given is None else list(given) for given, n in ((queries, n_q), (keys, n_k))]
+        if [len(part) for part in names] != [n_q, n_k]:
+            raise Misfit(f"the films have {n_q} queries and {n_k} keys; give as many names, or none")
+        queries, keys = ([str(name) for name in part] for part in names)
+        reel = {"names": list(films), "films": [film.round(4).tolist() for film in films.values()]}
+        super().__init__(_reel=reel | {"steps": steps, "queries": queries, "keys": keys}, frame=frame)
+
+    @t.validate("frame")
+    def _validate_frame(self, proposal):
+        n = len(self._reel["steps"])
+        if not 0 <= proposal.value < n:
+            raise Misfit(f"frame {proposal.value} was asked for, but there are {n}, counted from 0")
+        return proposal.value
+
+    @t.default("still")
+    def _still(self):
+        """The last frame of each film."""
+        reel, size, parts, x = self._reel, 34, [], 40
+        colour = f"var(--attn-a,{attention_colours.LIGHT['a']})"
+        for name, film in zip(reel["names"], reel["films"], strict=True):
+            parts.append(svg_text(x, 16, name))
+            for i, row in enumerate(film[-1]):
+                parts.append(svg_text(x - 8, 46 + size * i, reel["queries"][i], "end"))
+                for j, a in enumerate(row):
+                    box = f'x="{x + size * j}" y="{24 + size * i}" width="{size - 2}" height="{size - 2}"'
+                    parts.append(f'<rect {box} fill-opacity="{a / 2:.3f}" style="fill:{colour}"/>')
+                    parts.append(svg_text(x + size * j + size / 2 - 1, 46 + size * i, f"{a:.2f}", "middle"))
+            x += size * len(reel["keys"]) + 60
+        title = f"训练到第 {reel['steps'][-1]} 步的注意力权重 | Attention weights after step {reel['steps'][-1]}"
+        return still_frame(title, x - 40, 34 + size * len(reel["queries"]), "".join(parts))
+
+    def __repr__(self):
+        return f"WeightsFilm(step={self._reel['steps'][self.frame]}, films={self._reel['names']})"
