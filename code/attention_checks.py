@@ -1,12 +1,13 @@
 """check(fn): does a practice function do what its problem asks?  If not, it says what is wrong, in Chinese and English.
 
-The problems stand in attention_problems.py; one is known by its function's name.  The function is called on fixed
+The problems stand in attention_problems/; one is known by its function's name.  The function is called on fixed
 inputs, the smallest first, and its answers are compared with those of plain loops, up to the first wrong one.  If a
 known mistake gives the same answers, that mistake is named.
 
 The inputs are copies, so a function that writes into them is found out.  A warning costs nothing, and neither does
-float32.  An endless loop is not noticed: interrupt the cell.  The function runs in the reader's own process, and the
-right answers stand beside it: this is for learning, not for marks.
+float32; but what should be True and False must be boolean, for a mask of 0 and 1 would be added to the scores.  An
+endless loop is not noticed: interrupt the cell.  The function runs in the reader's own process, and the right answers
+stand beside it: this is for learning, not for marks.
 """
 
 import contextlib
@@ -82,7 +83,9 @@ def complaint(problem, fn, trials):
         return wrong_count(problem.parts, trial.value)
     for part, value, want in zip(problem.parts, values, wanted(problem, case), strict=True):
         result = as_numbers(value)
-        if result is None:
+        if want.dtype == bool and result is not None and result.dtype != bool:
+            return not_boolean(part, value)
+        if result is None or (result.dtype == bool and want.dtype != bool):
             return wrong_type(part, value)
         if not same(result, want):
             mistake = known_mistake(problem, fn, trials)
@@ -105,7 +108,8 @@ def results(problem, value):
 
 def wanted(problem, case):
     value = problem.right(*(x.tolist() if isinstance(x, np.ndarray) else x for x in case))
-    return [np.asarray(part, dtype=float) for part in results(problem, value)]
+    arrays = map(np.asarray, results(problem, value))
+    return [array if array.dtype == bool else array.astype(float) for array in arrays]
 
 
 def known_mistake(problem, fn, trials):
@@ -152,12 +156,12 @@ def is_stub(trial):
 
 
 def as_numbers(value):
-    """The value as an array, or None if it holds anything but real numbers."""
-    if isinstance(value, int):  # of any size
+    """The value as an array, or None if it holds anything but real numbers, or True and False."""
+    if isinstance(value, int) and not isinstance(value, bool):  # of any size
         return np.asarray(float(value) if abs(value) < 1e300 else math.inf)
     try:
         array = np.asarray(value)
-        return array if array.dtype.kind in "fiu" else None
+        return array if array.dtype.kind in "fiub" else None
     except Exception:  # rows of different lengths; objects that only look like arrays
         return None
 
@@ -252,6 +256,16 @@ def wrong_type(part, value):
     )
 
 
+def not_boolean(part, value):
+    zh, en = (f"{part} 应是", f"{part} must be") if part else ("应返回", "it must return")
+    return (
+        f"{zh}布尔数组，只含 True 和 False，得到的是 {kind(value)}。比较（<、<= 等）的结果就是布尔数组；"
+        "0 和 1 不行，当掩码用时它们会被加到分数上。",
+        f"{en} a boolean array, of True and False, not {kind(value)}. A comparison (<, <= …) gives one; 0 and 1 will "
+        "not do: used as a mask, they are added to the scores.",
+    )
+
+
 def known(zh, en):
     return f"结果不对，和这样算出来的一模一样：{zh}。", f"not right. The result is exactly what you get by {en}."
 
@@ -265,10 +279,11 @@ def wrong_numbers(part, got, want, returned, zh_given, en_given):
             f"形状不对。{zh}应是 {zh_shape}，得到的是 {got.shape}，类型 {returned}。",
             f"wrong shape: {en} must be {en_shape}, and yours is {got.shape}, of type {returned}.",
         )
-    if not np.isfinite(got).all():
+    if not np.isfinite(got[np.isfinite(want)]).all():
         return (
-            f"{zh}里有 NaN 或无穷大。是 exp 上溢了，还是除以了 0？",
-            f"{en} holds NaN or infinity. Did exp overflow, or was something divided by 0?",
+            f"{zh}里有不该有的 NaN 或无穷大。是 exp 上溢了，还是除以了 0，或者算了 0·∞、∞ − ∞？",
+            f"{en} holds NaN or infinity where it should not. Did exp overflow, or was there a division by 0, "
+            "0 · ∞ or ∞ − ∞?",
         )
     if want.ndim and (want.size > NUMBERS_SHOWN or "=" not in zh_given):
         at = tuple(np.argwhere(~np.isclose(got, want, **TOLERANCE))[0])
@@ -286,4 +301,6 @@ def shown(x, digits=4):
     """Numbers as one would write them: [[1, 0.5], [0, -2]]."""
     if np.ndim(x):
         return f"[{', '.join(shown(row, digits) for row in x)}]"
+    if isinstance(x, (bool, np.bool_)):
+        return str(bool(x))
     return str(int(x)) if float(x).is_integer() else f"{x:.{digits}g}"

@@ -37,7 +37,7 @@ def test_the_mathematics_needs_numpy_alone():
 
 
 def test_imports_run_one_way():
-    ours = {p.stem: [p] for p in CODE.glob("*.py")} | {"attention_widgets": list(CODE.glob("attention_widgets/*.py"))}
+    ours = {p.stem: [p] for p in CODE.glob("*.py")} | {p.name: list(p.glob("*.py")) for p in CODE.glob("attention_*/")}
     needs = {name: {top for p in paths for top in imports(p)} & set(ours) for name, paths in ours.items()}
     assert not any(name.endswith("utils") for name in ours)
     assert not [name for name, wanted in needs.items() if "attention_widgets" in wanted]
