@@ -1,4 +1,6 @@
-"""The symbolic mean and variance agree with SymPy's own probability, with enumeration and with simulation."""
+"""Symbolic means and variances agree with SymPy's own probability, with enumeration and with simulation; what is drawn
+agrees with the theory, and its standard errors say how far off one must expect to be.
+"""
 
 from fractions import Fraction
 from itertools import product
@@ -10,14 +12,8 @@ from sympy import stats
 
 import attention_proofs as proofs
 
-# ------------------------------------------------------------------------------------------ variance of the score
+# ---------------------------------------------------------------------------------- variance of the score: by symbols
 NAMED = {"normal": proofs.NORMAL, "uniform": proofs.UNIFORM, "signs": proofs.SIGNS}
-
-
-def vectors(d, moments=(1, 0, 1)):
-    """q and k of d components, and a law in which all components are independent with the same moments."""
-    q, k = sp.symbols(f"q0:{d}"), sp.symbols(f"k0:{d}")
-    return q, k, dict.fromkeys(q + k, moments)
 
 
 def mean_and_variance(x, law):
@@ -47,14 +43,14 @@ def test_moments_of_the_named_laws_are_those_of_sympy(name, variable):
 @pytest.mark.parametrize("d", [1, 2, 3, 8, 16])
 def test_under_the_assumptions_the_variance_is_the_width(d):
     for moments in (1, 0, 1), proofs.STANDARD:
-        q, k, law = vectors(d, moments)
+        q, k, law = proofs.vectors(d, moments)
         assert mean_and_variance(proofs.score(q, k), law) == (0, d)
         assert proofs.variance(proofs.score(q, k) / sp.sqrt(d), law) == 1
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_signs_agree_with_enumeration(d):
-    q, k, law = vectors(d, proofs.SIGNS)
+    q, k, law = proofs.vectors(d, proofs.SIGNS)
     pairs = outcomes(d, (-1, 1))
     assert mean_and_variance(proofs.score(q, k), law) == counted([np.dot(a, b) for a, b in pairs])
     assert mean_and_variance(proofs.score(q, q), law) == counted([np.dot(a, a) for a, _ in pairs]) == (d, 0)
@@ -64,7 +60,7 @@ def test_a_lopsided_law_agrees_with_enumeration():
     entries = [2] + [Fraction(-1, 2)] * 4  # mean 0, variance 1, third moment 3/2
     moments = [sum(Fraction(e) ** n for e in entries) / 5 for n in range(5)]
     assert moments[:4] == [1, 0, 1, Fraction(3, 2)]
-    q, k, law = vectors(2, [sp.Rational(m.numerator, m.denominator) for m in moments])
+    q, k, law = proofs.vectors(2, [sp.Rational(m.numerator, m.denominator) for m in moments])
     pairs = outcomes(2, entries)
     for x, values in [
         (proofs.score(q, k), [sum(x * y for x, y in zip(a, b, strict=True)) for a, b in pairs]),
@@ -79,7 +75,7 @@ def test_normal_variables_agree_with_sympy():
     assert (stats.E(q1 * k1), stats.variance(q1 * k1)) == (0, 1)
     assert stats.covariance(q1 * k1, q2 * k2) == 0
     assert sp.simplify(stats.variance((q1 * k1 + q2 * k2) / sp.sqrt(2))) == 1
-    q, k, law = vectors(2, proofs.NORMAL)
+    q, k, law = proofs.vectors(2, proofs.NORMAL)
     assert mean_and_variance(q[0] * k[0], law) == (0, 1)
     assert proofs.covariance(q[0] * k[0], q[1] * k[1], law) == 0
     assert mean_and_variance(q[0] ** 2, law) == (stats.E(q1**2), stats.variance(q1**2)) == (1, 2)
@@ -88,7 +84,7 @@ def test_normal_variables_agree_with_sympy():
 def test_a_product_of_shifted_variables_agrees_with_sympy():
     a, b, s, t = sp.symbols("a b s t", positive=True)
     x, y = stats.Normal("x", a, s), stats.Normal("y", b, t)
-    q, k, law = vectors(1)
+    q, k, law = proofs.vectors(1)
     shifted = (a + s * q[0]) * (b + t * k[0])
     assert sp.expand(sp.simplify(stats.variance(x * y))) == proofs.variance(shifted, law)
     assert proofs.expectation(shifted, law) == a * b
@@ -97,7 +93,7 @@ def test_a_product_of_shifted_variables_agrees_with_sympy():
 def test_where_the_theorem_fails():
     m4, rho, a, b = sp.symbols("m4 rho a b", real=True)
     for d in (1, 2, 3):
-        q, k, _ = vectors(d)
+        q, k, _ = proofs.vectors(d)
         same = dict.fromkeys(q, (1, 0, 1, sp.Symbol("m3"), m4))
         assert mean_and_variance(proofs.score(q, q), same) == (d, d * m4 - d)
         law = dict.fromkeys(q + k, proofs.NORMAL)
@@ -115,7 +111,7 @@ def test_where_the_theorem_fails():
 
 def test_any_covariance_within_the_vectors_agrees_with_simulation():
     L, R = np.array([[1.0, 0.5], [0.0, 2.0]]), np.array([[1.0, -1.0], [0.5, 1.0]])
-    u, w, law = vectors(2)
+    u, w, law = proofs.vectors(2)
     exact = proofs.variance(proofs.score(sp.Matrix([u]) * sp.Matrix(L), sp.Matrix([w]) * sp.Matrix(R)), law)
     np.testing.assert_allclose(float(exact), np.trace(L.T @ L @ R.T @ R))
     rng = np.random.default_rng(0)
@@ -125,7 +121,7 @@ def test_any_covariance_within_the_vectors_agrees_with_simulation():
 
 
 def test_a_law_for_the_keys_alone_keeps_the_query_fixed():
-    q, k, law = vectors(3)
+    q, k, law = proofs.vectors(3)
     keys = {s: law[s] for s in k}
     assert mean_and_variance(proofs.score(q, k), keys) == (0, sum(x**2 for x in q))
 
@@ -135,27 +131,70 @@ def test_what_is_not_a_sum_of_random_symbols_is_constant():
     assert mean_and_variance(c, {}) == (c, 0) and proofs.expectation(3, {}) == 3
 
 
-# ------------------------------------------------------------------ the theorem can fail, and so can these functions
+# the theorem can fail, and so can these functions
 def test_other_assumptions_give_other_variances():
-    q, k, law = vectors(4)
+    q, k, law = proofs.vectors(4)
     assert proofs.variance(proofs.score(q, k) / 4, law) == sp.Rational(1, 4)  # divided by d_k instead of its root
     assert proofs.variance(proofs.score(q, k), law | dict.fromkeys(q, (1, 0, 2))) == 8
     assert proofs.variance(proofs.score(q, k), dict.fromkeys(q + k, (1, 0, 2))) == 16
 
 
 def test_a_moment_that_was_not_given_is_asked_for_by_name():
-    q, _, law = vectors(2)
+    q, _, law = proofs.vectors(2)
     with pytest.raises(ValueError, match=r"needs E\[q0\^4\], and the law of q0 ends with E\[q0\^2\]"):
         proofs.variance(proofs.score(q, q), law)
 
 
 def test_what_has_no_moments_is_refused():
-    q, _, law = vectors(1)
+    q, _, law = proofs.vectors(1)
     with pytest.raises(ValueError, match="none in"):
         proofs.expectation(sp.exp(q[0]), law)
 
 
 def test_vectors_of_two_lengths_are_refused():
-    q, k, _ = vectors(3)
+    q, k, _ = proofs.vectors(3)
     with pytest.raises(ValueError, match="3 and 2 components"):
         proofs.score(q, k[:2])
+
+
+# ------------------------------------------------------------------------------- variance of the score: by simulation
+def test_the_standard_error_is_the_scatter_of_repeated_estimates():
+    draws = np.random.default_rng(0).normal(3, 2, (400, 500))
+    means, errors = np.transpose([proofs.estimate(x) for x in draws])
+    assert abs(means.mean() - 3) < 6 * 2 / (400 * 500) ** 0.5
+    assert 0.85 < means.std() / errors.mean() < 1.15  # 400 scatters are known to 4 %
+    stds, errors = np.transpose([proofs.spread(x) for x in draws])
+    assert abs(stds.mean() - 2) < 0.02
+    assert 0.85 < stds.std() / errors.mean() < 1.15
+
+
+def test_by_hand():
+    assert proofs.estimate([1, 1, 3, 3]) == (2, 0.5)
+    assert proofs.spread([1, 1, 3, 3]) == (1, 0)  # each square is 1: no scatter
+
+
+@pytest.mark.parametrize("d_k", [1, 4, 64, 1280])
+def test_scores_have_the_variance_of_the_theorem(d_k):
+    drawn = proofs.draw_scores(d_k)
+    assert drawn.shape == (5000,)
+    mean, error = proofs.estimate(drawn)
+    assert abs(mean) < 5 * error
+    variance, error = proofs.estimate((drawn - drawn.mean()) ** 2)
+    assert abs(variance - d_k) < 5 * error
+    assert abs(variance - d_k**0.5) > 5 * error or d_k == 1  # it is not the root
+
+
+def test_scores_of_heads_share_their_keys_and_their_queries():
+    S = proofs.draw_heads(3, n_k=7, n_q=5, n_head=2)
+    assert S.shape == (2, 5, 7)
+    for head in S:
+        assert np.linalg.matrix_rank(head) == 3  # five queries and seven keys of width 3, not 35 loose numbers
+    mean, error = proofs.estimate((proofs.draw_heads(16, 10) ** 2).mean(axis=(-2, -1)))
+    assert abs(mean - 16) < 5 * error
+
+
+def test_a_seed_repeats_and_another_does_not():
+    np.testing.assert_array_equal(proofs.draw_scores(4, seed=2), proofs.draw_scores(4, seed=2))
+    np.testing.assert_array_equal(proofs.draw_heads(4, 3, seed=2), proofs.draw_heads(4, 3, seed=2))
+    assert not np.array_equal(proofs.draw_scores(4), proofs.draw_scores(4, seed=2))
+    assert not np.array_equal(proofs.draw_heads(4, 3), proofs.draw_heads(4, 3, seed=2))
