@@ -150,6 +150,28 @@ def curves(x, ys, xlabel="", ylabel="", ax=None):
     return ax
 
 
+def measured(x, points, curves=(), xlabel="", ylabel="", ax=None):
+    """Measured points with error bars over x (n,), and the curves that theory draws, on logarithmic axes -> Axes.
+
+    `points` maps the name that stands at the right end to pairs of a value and its error, (n, 2); `curves` are rows of
+    values (n,), drawn as dashed lines.  Raises ValueError if there are more than three sets of points: more could not
+    be told apart without colour.
+    """
+    if len(points) > 3:
+        raise ValueError(f"{len(points)} sets of points cannot be told apart without colour; give three at most")
+    if ax is None:
+        ax = plt.subplots(figsize=(4.2, 2.8))[1]
+    for (name, pairs), marker in zip(points.items(), "os^", strict=False):
+        y, error = np.transpose(pairs)
+        ax.errorbar(x, y, error, color=LIGHT["z"], marker=marker, markersize=4, linestyle="none", capsize=2)
+        ax.annotate(name, (x[-1], y[-1]), (8, 0), textcoords="offset points", va="center")
+    for y in curves:
+        ax.plot(x, y, color=INK, linestyle="dashed", linewidth=0.8)
+    ax.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
 class Sentence:
     """The tokens of a sentence, shaded with the weights that one query gives them: row `query` of A (n, n).
 

@@ -173,9 +173,33 @@ def test_a_fifth_curve_is_refused_not_dropped():
         ap.curves([0, 1], {str(i): [i, i] for i in range(5)})
 
 
+def test_measured_points_have_error_bars_beside_the_curves_of_theory():
+    x, up, down = np.array([1, 2, 4]), np.array([1.0, 1.5, 2.0]), np.array([1.0, 0.5, 0.25])
+    given = plt.figure().subplots()
+    ax = ap.measured(x, {"up": np.c_[up, up / 10], "down": np.c_[down, down / 5]}, [x**0.5], "width", "size", given)
+    assert ax is given and (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    for bars, y, error in zip(ax.containers, (up, down), (up / 10, down / 5), strict=True):
+        points, _, (bar,) = bars.lines
+        np.testing.assert_array_equal(points.get_ydata(), y)
+        np.testing.assert_allclose(
+            [[low, high] for (_, low), (_, high) in bar.get_segments()], np.c_[y - error, y + error]
+        )
+    assert len({bars.lines[0].get_marker() for bars in ax.containers}) == 2
+    (curve,) = [line for line in ax.lines if line.get_linestyle() == "--"]
+    np.testing.assert_array_equal(curve.get_ydata(), x**0.5)
+    assert [(t.get_text(), t.xy) for t in ax.texts] == [("up", (4, 2)), ("down", (4, 0.25))]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("width", "size")
+
+
+def test_a_fourth_set_of_points_is_refused_not_dropped():
+    with pytest.raises(ValueError, match="4 sets of points .* give three at most"):
+        ap.measured([1, 2], {str(i): [(1, 0), (2, 0)] for i in range(4)})
+
+
 @pytest.mark.parametrize("draw", [
     lambda: ap.arrows([1, 0], [[1, 1]]),
     lambda: ap.curves([0, 1], {"a": [0, 1]}, xlabel="x"),
+    lambda: ap.measured([1, 2], {"a": [(1, 0.1), (2, 0.1)]}, xlabel="x"),
 ])  # fmt: skip
 def test_words_of_the_plain_figures_are_readable_on_both_pages(draw):
     for text in draw().figure.findobj(Text):
