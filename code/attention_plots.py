@@ -105,6 +105,22 @@ def three_panels(S, S_scaled, A, tokens=None):
     return axes
 
 
+def weights_by_step(frames, titles, tokens):
+    """Weights (n, n) at several moments, two heat maps to a line, each under its title -> array of Axes.
+
+    `tokens` names the queries and the keys.  Raises ValueError if titles and frames differ in number, and as `scores`.
+    """
+    if len(frames) != len(titles):
+        raise ValueError(f"{len(frames)} matrices need as many titles, but there are {len(titles)}")
+    n, lines = len(tokens), -(-len(frames) // 2)
+    axes = plt.subplots(lines, 2, figsize=(1.6 + 1.2 * n, lines * (0.8 + 0.44 * n)), squeeze=False)[1]
+    for ax, A, title in zip(axes.flat, frames, titles, strict=False):
+        weights(A, ax, tokens, tokens).set_title(title)
+    for ax in axes.flat[len(frames) :]:
+        ax.set_axis_off()
+    return axes
+
+
 def arrows(q, K, ax=None):
     """A query q (2,) and keys K (n_k, 2) as arrows from the origin, each key with its score q·k -> Axes.
 

@@ -136,6 +136,22 @@ def test_misfits_are_told(bad, words):
         ap.scores(**bad)
 
 
+@pytest.mark.parametrize("n_frames", [1, 2, 3])
+def test_weights_by_step(n_frames):
+    frames = [np.full((2, 2), 0.1 * i) for i in range(n_frames)]
+    axes = ap.weights_by_step(frames, [f"step {i}" for i in range(n_frames)], ["a", "b"])
+    shown = [ax for ax in axes.flat if ax.axison]
+    assert [ax.get_title() for ax in shown] == [f"step {i}" for i in range(n_frames)]
+    for ax, A in zip(shown, frames, strict=True):
+        np.testing.assert_allclose(numbers(ax), A, atol=0.0005)
+        assert [t.get_text() for t in ax.get_xticklabels()] == ["a", "b"]
+
+
+def test_weights_by_step_need_a_title_each():
+    with pytest.raises(ValueError, match="2 matrices need as many titles, but there are 1"):
+        ap.weights_by_step([np.eye(2)] * 2, ["step 0"], ["a", "b"])
+
+
 def test_arrows_end_at_the_vectors_and_say_the_scores():
     given = plt.figure().subplots()
     ax = ap.arrows([2, -1], [[1, 0.5], [-2, 2]], given)
