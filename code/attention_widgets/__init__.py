@@ -2,7 +2,10 @@
 
 from .attention_calculator import AttentionCalculator, first_examples
 from .base import Misfit, Widget, source
+from .gradient_paths import GradientPaths
 from .search_engine import SearchEngine
 from .shape_tracer import ShapeTracer
+from .softmax_jacobian import SoftmaxJacobian
 
-__all__ = ["AttentionCalculator", "Misfit", "SearchEngine", "ShapeTracer", "Widget", "first_examples", "source"]
+__all__ = ["AttentionCalculator", "GradientPaths", "Misfit", "SearchEngine", "ShapeTracer", "SoftmaxJacobian", "Widget"]
+__all__ += ["first_examples", "source"]
