@@ -41,6 +41,11 @@ export function words(tag, zh, en, symbol = "", role = "") {
   return html(tag, {}, ...spans.flatMap((span, i) => (i ? [" ", span] : [span])));
 }
 
+/** Writes a text unless it stands there already, as most do; to ask the page for it would take as long as to write it. */
+export function write(node, text) {
+  if (node.written !== text) node.textContent = node.written = text;
+}
+
 /** An input or select that keeps its keys in JupyterLab, which would take the arrows for itself. */
 function control(tag, properties) {
   const node = html(tag, { id: fresh(), ...properties });
@@ -208,15 +213,18 @@ export function numberGrid(node, [rowNames, columnNames], { left, top, width = 4
   if (sums) label(end + 48, top - 6, "end", "Σ");
   const frame = node.appendChild(svg("rect", { rx: 4, class: "attn-frame" }));
   const fill = ({ area, number }, x, limit) => {
-    const none = zeros && Math.abs(x) < 1e-12; // less is rounding
-    area.setAttribute("class", `attn-cell ${none ? "attn-zero" : x > 0 ? `attn-${role}` : ""}`);
-    number.setAttribute("class", `attn-tick ${x < 0 ? "attn-on-stripes" : ""}`);
-    area.setAttribute("fill-opacity", none ? 0 : 0.45 * Math.min(1, Math.abs(x) / limit));
-    number.textContent = none ? "0" : fixed(x, 3);
+    const sign = zeros && Math.abs(x) < 1e-12 ? 0 : x > 0 ? 1 : -1; // less is rounding
+    if (area.sign !== sign) {
+      area.setAttribute("class", `attn-cell ${["", "attn-zero", `attn-${role}`][sign + 1]}`);
+      number.setAttribute("class", `attn-tick ${sign < 0 ? "attn-on-stripes" : ""}`);
+      area.sign = sign;
+    }
+    area.setAttribute("fill-opacity", sign && (0.35 * Math.min(1, Math.abs(x) / limit)).toFixed(3));
+    write(number, sign ? fixed(x, 3) : "0");
   };
   const show = (M, limit) => rows.forEach(({ cells, sum }, i) => {
     cells.forEach((cell, j) => fill(cell, M[i][j], limit));
-    if (sums) sum.textContent = fixed(M[i].reduce((a, b) => a + b), 3);
+    if (sums) write(sum, fixed(M[i].reduce((a, b) => a + b), 3));
   });
   const mark = (i, j, down = 1, across = 1) => {
     const place = { x: left + width * j, y: top + height * i, width: width * across, height: height * down };
@@ -230,7 +238,7 @@ export function numberTable(first, heads, names) {
   const head = [first, ...heads].map((texts) => Object.assign(words("th", ...texts), { scope: "col" }));
   const line = (name) => {
     const cells = heads.map(() => html("td"));
-    const fill = (texts) => cells.forEach((cell, k) => (cell.textContent = texts[k]));
+    const fill = (texts) => cells.forEach((cell, k) => write(cell, texts[k]));
     return { fill, node: html("tr", {}, Object.assign(name, { scope: "row" }), ...cells) };
   };
   const rows = names.map(line), total = line(words("th", "总和", "sum")), foot = html("tfoot", {}, total.node);

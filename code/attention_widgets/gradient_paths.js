@@ -36,15 +36,15 @@ export const squared = ({ dQ, dK, dV }) => [dQ, dK, dV].reduce((sum, M) => sum +
 
 // ---------------------------------------------------------------- what one entry is made of
 const PARTS = { // name: shape by letters, the terms of an entry [x, y] in symbols, what they say
-  dV: ["n_k d_v", "Σᵢ A[i,x]·G[i,y]", "值 x 在每个输出里占多大份额，上游梯度就按多大份额传回来。",
+  dV: ["n_k d_v", "A[:,x]·G[:,y]", "值 x 在每个输出里占多大份额，上游梯度就按多大份额传回来。",
     "Value x had a share in each output; the upstream gradient comes back in that share."],
-  dA: ["n_q n_k", "Σ꜀ G[x,c]·V[y,c]", "权重 A[x,y] 增大，输出 x 就添上一点值 y；L 的变化是 G 的第 x 行与值 y 的点积。",
+  dA: ["n_q n_k", "G[x,:]·V[y,:]", "权重 A[x,y] 增大，输出 x 就添上一点值 y；L 的变化是 G 的第 x 行与值 y 的点积。",
     "A larger A[x,y] adds some of value y to output x; for L this counts as the dot product of row x of G and value y."],
-  D: ["n_q n_k", "A[x,y]·(dA[x,y] − Σⱼ A[x,j]·dA[x,j])", "经过 softmax：减去这一行的加权平均，再乘以权重，所以每行之和 Σ 为 0。",
+  D: ["n_q n_k", "A[x,y]·(dA[x,y] − A[x,:]·dA[x,:])", "经过 softmax：减去这一行的加权平均，再乘以权重，所以每行之和 Σ 为 0。",
     "Through the softmax: less the row's weighted mean, times the weight; so the sum Σ of each row is 0."],
-  dQ: ["n_q d_k", "(Σⱼ D[x,j]·K[j,y]) / √dₖ", "查询 x 变动，它的每个分数按各个键变动。只有第 x 行的 D 起作用。",
+  dQ: ["n_q d_k", "D[x,:]·K[:,y] / √dₖ", "查询 x 变动，它的每个分数按各个键变动。只有第 x 行的 D 起作用。",
     "Query x moves each of its scores along a key. Only row x of D counts."],
-  dK: ["n_k d_k", "(Σᵢ D[i,x]·Q[i,y]) / √dₖ", "键 x 变动，每个查询对它的分数都变动，所以把各个查询的贡献加起来。",
+  dK: ["n_k d_k", "D[:,x]·Q[:,y] / √dₖ", "键 x 变动，每个查询对它的分数都变动，所以把各个查询的贡献加起来。",
     "Key x moves a score of every query, so the contributions of all queries are added."],
 };
 
@@ -160,7 +160,7 @@ function render({ model, el }) {
   const step = slider(words("label", "步长", "step size", "η"), { key: 0.05, min: 0, max: MOST, step: 0.01 }, (x) => commit({ step: x }));
   const path = lossPicture();
   const table = numberTable(["损失", "loss", "L = Σ G ⊙ Z"], [["数值", "value"], ["变化", "change"]],
-    [words("th", "之前", "before"), words("th", "○ 之后，预测", "○ after, predicted", "L − η‖∇L‖²"), words("th", "● 之后，实际", "● after, really")]);
+    [words("th", "之前", "before"), words("th", "○ 之后，预测", "○ after, predicted", "L − η‖∇L‖²"), words("th", "● 之后，实际", "● after, actual")]);
   const sum = html("p"), meaning = html("p"), zeros = html("p", { className: "attn-verdict" });
   const reset = button("重置", "Reset", () => commit({ G: start.G, step: start.step }));
 
@@ -194,7 +194,7 @@ function render({ model, el }) {
     table.show([[fixed(before, 3), "—"], ...[expected, after].map((L) => [fixed(L, 3), fixed(L - before, 3)])]);
     path.describe(`η = ${fixed(eta, 2)}, L: ${fixed(before, 3)}, ${fixed(expected, 3)}, ${fixed(after, 3)}`);
     const losses = say(`损失 ${fixed(before, 3)}，走一步之后预测 ${fixed(expected, 3)}，实际 ${fixed(after, 3)}。`,
-      `Loss ${fixed(before, 3)}; after the step, predicted ${fixed(expected, 3)}, really ${fixed(after, 3)}.`);
+      `Loss ${fixed(before, 3)}; after the step, predicted ${fixed(expected, 3)}, actual ${fixed(after, 3)}.`);
     heard = isNew ? `${say(...silence(G))} ${losses}` : losses;
   }
 

@@ -26,11 +26,11 @@ def as_matrix(name, given):
 
 
 class GradientPaths(Widget):
-    """Choose G = ∂L/∂Z by its entries −1, 0 or 1; see dV, dA, D, dQ, dK, and what a step against them does to L = Σ G⊙Z.
+    """Choose G = ∂L/∂Z by its entries −1, 0 or 1; see dV, dA, D, dQ, dK, and what a step against them does to L.
 
     Q (n_q, d_k), K (n_k, d_k) and V (n_k, d_v) with sides of at most 4 and numbers from −2 to 2, by default the running
-    example; G starts with ones on its diagonal.  `step` is the step size, from 0 to 1.  Raises ValueError for what does
-    not fit.
+    example; L = Σ G⊙Z, and G starts with ones on its diagonal.  `step` is the step size, from 0 to 1.  Raises
+    ValueError for what does not fit.
     """
 
     G = t.List(t.List(t.Float())).tag(sync=True)

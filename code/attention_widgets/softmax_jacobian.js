@@ -73,10 +73,10 @@ function arrowPicture(n) {
 
 /** What the numbers say of the score that is raised, in both languages. */
 export function verdict({ scores, temperature, raised: j }) {
-  const { expected, real } = respond(scores, temperature, j), [about, really] = [expected[j], real[j]].map((x) => signed(x));
+  const { expected, real } = respond(scores, temperature, j), [about, actual] = [expected[j], real[j]].map((x) => signed(x));
   return [
-    `把 s${low(j)} 提高 ${RISE}：按雅可比矩阵，a${low(j)} 约变化 ${about}；实际变化 ${really}。其余权重的变化合起来正好与它相反。`,
-    `Raise s${low(j)} by ${RISE}: by the Jacobian, a${low(j)} changes by about ${about}; really it changes by ${really}. The other weights together change by the opposite amount.`,
+    `把 s${low(j)} 提高 ${RISE}：雅可比矩阵预测 a${low(j)} 约变化 ${about}，实际变化 ${actual}。其余权重的变化合起来正好与它相反。`,
+    `Raise s${low(j)} by ${RISE}: the Jacobian predicts that a${low(j)} changes by about ${about}; it actually changes by ${actual}. The other weights together change by the opposite amount.`,
   ];
 }
 
@@ -106,9 +106,8 @@ function controls(model, commit, start) {
     raised.show(state.raised);
   };
   const group = html("fieldset", {}, words("legend", "分数", "scores", "s"), ...scores.map(({ row }) => row));
-  const others = html("div", {}, temperature.row);
   const bar = html("div", { className: "attn-bar" }, raised.row, button("重置", "Reset", () => commit(start)));
-  return { bar, node: html("div", {}, group, others), show };
+  return { bar, node: html("div", {}, group, temperature.row), show };
 }
 
 function render({ model, el }) {
@@ -118,7 +117,7 @@ function render({ model, el }) {
   const weights = picture(346, 34 * n + 24, "注意力权重", "attention weights", "a = softmax(s/T)", "a");
   const drawWeights = bars(weights.node, names, { left: 34, right: 282, top: 0, row: 34, role: "a" });
   const matrix = matrixPicture(n, (j) => commit({ raised: j })), arrows = arrowPicture(n);
-  const heads = [["现在", "now", "a", "a"], ["J 的这一列", "column of J"], ["约变化", "about", `J · ${RISE}/T`], ["实际变化", "really"]];
+  const heads = [["现在", "now", "a", "a"], ["J 的这一列", "column of J"], ["预测变化", "predicted", `J · ${RISE}/T`], ["实际变化", "actual"]];
   const table = numberTable(["权重", "weight"], heads, names.map((textContent) => html("th", { textContent })));
   const sentence = html("p", { className: "attn-verdict" });
   const note = (texts) => Object.assign(words("p", ...texts), { className: "attn-note" });
