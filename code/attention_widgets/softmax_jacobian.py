@@ -41,7 +41,7 @@ class SoftmaxJacobian(Widget):
 
     @t.validate("scores")
     def _validate_scores(self, proposal):
-        check_scores(proposal.value, len(self._start["scores"]) if self._start else None)
+        check_scores(proposal.value, len(self._start["scores"]))
         return proposal.value
 
     @t.validate("temperature")
