@@ -2,15 +2,19 @@
 
 from .attention_calculator import AttentionCalculator, first_examples
 from .base import Misfit, Widget, source
+from .gradient_paths import GradientPaths
 from .search_engine import SearchEngine
 from .shape_tracer import ShapeTracer
+from .softmax_jacobian import SoftmaxJacobian
 from .weights_film import WeightsFilm
 
 __all__ = [
     "AttentionCalculator",
+    "GradientPaths",
     "Misfit",
     "SearchEngine",
     "ShapeTracer",
+    "SoftmaxJacobian",
     "WeightsFilm",
     "Widget",
     "first_examples",

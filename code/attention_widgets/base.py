@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import anywidget
+import numpy as np
 import traitlets as t
 
 import attention_colours
@@ -37,6 +38,23 @@ class Widget(anywidget.AnyWidget):
         super().__init_subclass__(**options)
 
 
+def as_numbers(name, given, axes):
+    """`given` as a float (0 axes), a list (1) or rows of equal length (2); Misfit unless it is just that."""
+    try:
+        numbers = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        numbers = None
+    if numbers is None or numbers.ndim != axes:
+        wanted = ("one number", "a list of numbers", "a list of rows of numbers, all of the same length")[axes]
+        raise Misfit(f"{name} must be {wanted}, but it is {given!r}")
+    return numbers.tolist()
+
+
+def short(row):
+    """Numbers with four decimals at most."""
+    return "[" + ", ".join(f"{round(x, 4) + 0.0:g}" for x in row) + "]"  # + 0.0: never −0
+
+
 def svg_text(x, y, text, anchor="start"):
     """A line of text in a still picture."""
     return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}">{html.escape(str(text))}</text>'
@@ -53,6 +71,23 @@ def still_bars(x, heading, role, names, numbers):
         parts.append(svg_text(x + 62, y + 18, name, "end"))
         parts.append(f'<rect x="{start:.1f}" y="{y + 4}" width="{width:.1f}" height="20" style="{fill}"/>')
         parts.append(svg_text(round(start + width + 6, 1), y + 18, f"{number:.4f}".replace("-", "−")))
+    return "".join(parts)
+
+
+def still_matrix(x, y, heading, role, M):
+    """A matrix of numbers under its heading, 60 by 28 each; positive ones are filled in the colour of their role."""
+    fill = f"fill:var(--attn-{role},{attention_colours.LIGHT.get(role, 'currentColor')})"
+    parts = [svg_text(x, y + 14, heading)]
+    for i, row in enumerate(np.asarray(M)):
+        for j, number in enumerate(row):
+            left, top = x + 60 * j, y + 22 + 28 * i
+            opacity = 0.3 if number > 0 else 0
+            parts.append(
+                f'<rect x="{left}" y="{top}" width="58" height="26" stroke="currentColor" stroke-opacity="0.3" '
+                f'fill-opacity="{opacity}" style="{fill}"/>'
+            )
+            text = f"{round(number, 3) + 0.0:.3f}".replace("-", "−")
+            parts.append(svg_text(left + 29, top + 18, text, "middle"))
     return "".join(parts)
 
 

@@ -41,6 +41,11 @@ export function words(tag, zh, en, symbol = "", role = "") {
   return html(tag, {}, ...spans.flatMap((span, i) => (i ? [" ", span] : [span])));
 }
 
+/** Writes a text unless it stands there already, as most do; to ask the page for it would take as long as to write it. */
+export function write(node, text) {
+  if (node.written !== text) node.textContent = node.written = text;
+}
+
 /** An input or select that keeps its keys in JupyterLab, which would take the arrows for itself. */
 function control(tag, properties) {
   const node = html(tag, { id: fresh(), ...properties });
@@ -53,17 +58,23 @@ export function button(zh, en, onclick) {
 }
 
 /** A list to choose from; options are [value, text]; show(value) moves it from outside, and adds what it lacks. */
-export function choice(label, options, onChange) {
-  const select = control("select", { onchange: () => onChange(select.value) });
-  const add = ([value, textContent]) => select.append(html("option", { value, textContent }));
+export function menu(options, onChange, properties = {}) {
+  const node = control("select", { onchange: () => onChange(node.value), ...properties });
+  const add = ([value, textContent]) => node.append(html("option", { value, textContent }));
   options.forEach(add);
   const show = (value) => {
-    if (select.value === String(value)) return;
-    select.value = value;
-    if (select.value !== String(value)) add([value, value]);
-    select.value = value;
+    if (node.value === String(value)) return;
+    node.value = value;
+    if (node.value !== String(value)) add([value, value]);
+    node.value = value;
   };
-  return { row: html("div", { className: "attn-field" }, Object.assign(label, { htmlFor: select.id }), select), show };
+  return { node, show };
+}
+
+/** The same in a row with its label. */
+export function choice(label, options, onChange) {
+  const { node, show } = menu(options, onChange);
+  return { row: html("div", { className: "attn-field" }, Object.assign(label, { htmlFor: node.id }), node), show };
 }
 
 /** A switch. */
@@ -178,6 +189,67 @@ export function bars(node, names, { left, right, top, row, role, thick = row - 1
   });
 }
 
+/** A matrix of numbers with names: filled in its role's colour where positive, striped where negative, the stronger the
+    closer to `limit`; with `zeros`, dashed where it is 0. show(M, limit) redraws it, mark(row, column, rows, columns) frames a part; onPick(row, column) hears of a click. */
+export function numberGrid(node, [rowNames, columnNames], { left, top, width = 46, height = 30, role, sums, zeros, onPick }) {
+  const [, stripes] = hatches(node, 2, "plain");
+  const label = (x, y, anchor, text = "") => node.appendChild(svg("text", { x, y, "text-anchor": anchor, class: "attn-tick" }, text));
+  const end = left + width * columnNames.length;
+  const rows = rowNames.map((name, i) => {
+    const y = top + height * i, base = y + height / 2 + 4;
+    label(left - 6, base, "end", name);
+    const cells = columnNames.map((_, j) => {
+      const x = left + width * j, area = svg("rect", { x: x + 1, y: y + 1, width: width - 2, height: height - 2, rx: 2, fill: stripes });
+      const number = svg("text", { x: x + width / 2, y: base, "text-anchor": "middle", class: "attn-tick" });
+      const cell = svg("g", { class: onPick ? "attn-picked" : "" });
+      cell.append(area, number);
+      node.append(cell);
+      if (onPick) cell.addEventListener("click", () => (onPick(i, j), node.dispatchEvent(new Event("change", { bubbles: true }))));
+      return { area, number };
+    });
+    return { cells, sum: sums && label(end + 48, base, "end") };
+  });
+  columnNames.forEach((name, j) => label(left + width * (j + 0.5), top - 6, "middle", name));
+  if (sums) label(end + 48, top - 6, "end", "Σ");
+  const frame = node.appendChild(svg("rect", { rx: 4, class: "attn-frame" }));
+  const fill = ({ area, number }, x, limit) => {
+    const sign = zeros && Math.abs(x) < 1e-12 ? 0 : x > 0 ? 1 : -1; // less is rounding
+    if (area.sign !== sign) {
+      area.setAttribute("class", `attn-cell ${["", "attn-zero", `attn-${role}`][sign + 1]}`);
+      number.setAttribute("class", `attn-tick ${sign < 0 ? "attn-on-stripes" : ""}`);
+      area.sign = sign;
+    }
+    area.setAttribute("fill-opacity", sign && (0.35 * Math.min(1, Math.abs(x) / limit)).toFixed(3));
+    write(number, sign ? fixed(x, 3) : "0");
+  };
+  const show = (M, limit) => rows.forEach(({ cells, sum }, i) => {
+    cells.forEach((cell, j) => fill(cell, M[i][j], limit));
+    if (sums) write(sum, fixed(M[i].reduce((a, b) => a + b), 3));
+  });
+  const mark = (i, j, down = 1, across = 1) => {
+    const place = { x: left + width * j, y: top + height * i, width: width * across, height: height * down };
+    for (const [key, value] of Object.entries(place)) frame.setAttribute(key, value);
+  };
+  return { show, mark, hide: () => mark(0, 0, 0, 0) };
+}
+
+/** A table; `first` heads the column of names, which are th elements, `heads` the others. show(rows, sums) fills in texts. */
+export function numberTable(first, heads, names) {
+  const head = [first, ...heads].map((texts) => Object.assign(words("th", ...texts), { scope: "col" }));
+  const line = (name) => {
+    const cells = heads.map(() => html("td"));
+    const fill = (texts) => cells.forEach((cell, k) => write(cell, texts[k]));
+    return { fill, node: html("tr", {}, Object.assign(name, { scope: "row" }), ...cells) };
+  };
+  const rows = names.map(line), total = line(words("th", "总和", "sum")), foot = html("tfoot", {}, total.node);
+  const node = html("table", {}, html("thead", {}, html("tr", {}, ...head)), html("tbody", {}, ...rows.map((row) => row.node)));
+  return { node, show(texts, sums) {
+    rows.forEach(({ fill }, j) => fill(texts[j]));
+    if (sums) total.fill(sums);
+    if (sums && !foot.parentNode) node.append(foot);
+  } };
+}
+
 const SCORE_HEADS = [
   ["分数", "score", "s"],
   ["缩放分数", "scaled score", "s / √dₖ"],
@@ -187,18 +259,10 @@ const SCORE_HEADS = [
 /** A table of scores, scaled scores and weights, so that nothing hangs on colour or length; `first` heads the column of
     names, `names` are its th elements. show(scores, null, a) leaves the scaled scores out. */
 export function scoreTable(first, names) {
-  const head = [first, ...SCORE_HEADS].map((texts) => Object.assign(words("th", ...texts), { scope: "col" }));
-  const line = (name) => {
-    const cells = SCORE_HEADS.map(() => html("td"));
-    return { cells, node: html("tr", {}, Object.assign(name, { scope: "row" }), ...cells) };
-  };
-  const rows = names.map(line), total = line(words("th", "总和", "sum"));
-  const node = html("table", {}, html("thead", {}, html("tr", {}, ...head)),
-    html("tbody", {}, ...rows.map((row) => row.node)), html("tfoot", {}, total.node));
+  const { node, show } = numberTable(first, SCORE_HEADS, names);
   return { node, show(scores, seen, a) {
     const texts = scores.map((s, j) => [fixed(s), seen ? fixed(seen[j]) : "—", share(a[j])]);
-    rows.forEach(({ cells }, j) => cells.forEach((cell, k) => (cell.textContent = texts[j][k])));
-    total.cells[2].textContent = fixed(a.reduce((x, y) => x + y));
+    show(texts, ["", "", fixed(a.reduce((x, y) => x + y))]);
   } };
 }
 
