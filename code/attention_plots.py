@@ -176,7 +176,7 @@ def measured(x, points, curves=(), xlabel="", ylabel="", ax=None):
     if len(points) > 3:
         raise ValueError(f"{len(points)} sets of points cannot be told apart without colour; give three at most")
     if ax is None:
-        ax = plt.subplots(figsize=(4.2, 2.8))[1]
+        ax = plt.subplots(figsize=(3.4, 2.5))[1]
     for (name, pairs), marker in zip(points.items(), "os^", strict=False):
         y, error = np.transpose(pairs)
         ax.errorbar(x, y, error, color=LIGHT["z"], marker=marker, markersize=4, linestyle="none", capsize=2)
