@@ -2,7 +2,19 @@
 
 from .attention_calculator import AttentionCalculator, first_examples
 from .base import Misfit, Widget, source
+from .head_mixer import HeadMixer
+from .mask_painter import MaskPainter
 from .search_engine import SearchEngine
 from .shape_tracer import ShapeTracer
 
-__all__ = ["AttentionCalculator", "Misfit", "SearchEngine", "ShapeTracer", "Widget", "first_examples", "source"]
+__all__ = [
+    "AttentionCalculator",
+    "HeadMixer",
+    "MaskPainter",
+    "Misfit",
+    "SearchEngine",
+    "ShapeTracer",
+    "Widget",
+    "first_examples",
+    "source",
+]

@@ -37,6 +37,11 @@ class Widget(anywidget.AnyWidget):
         super().__init_subclass__(**options)
 
 
+def short(row):
+    """Numbers with four decimals at most."""
+    return "[" + ", ".join(f"{round(x, 4) + 0.0:g}" for x in row) + "]"  # + 0.0: never −0
+
+
 def svg_text(x, y, text, anchor="start"):
     """A line of text in a still picture."""
     return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}">{html.escape(str(text))}</text>'
@@ -60,6 +65,17 @@ def still(title, *groups):
     """A still picture of groups of bars (heading, role, names, numbers) side by side."""
     width, height = 300 * len(groups), 34 + 28 * max(len(names) for _, _, names, _ in groups)
     return still_frame(title, width, height, "".join(still_bars(300 * g, *group) for g, group in enumerate(groups)))
+
+
+def still_matrix(x, heading, names, columns, rows, wide):
+    """Numbers in rows with names to their left, under columns with names; x is where the first column starts."""
+    parts = [svg_text(x, 16, heading)]
+    parts += [svg_text(x + wide * (j + 0.5), 40, column, "middle") for j, column in enumerate(columns)]
+    for y, name, row in zip(range(64, 999, 24), names, rows, strict=False):
+        parts.append(svg_text(x - 8, y, name, "end"))
+        texts = (f"{round(float(number), 4) + 0.0:g}".replace("-", "−") for number in row)
+        parts += [svg_text(x + wide * (j + 0.5), y, text, "middle") for j, text in enumerate(texts)]
+    return "".join(parts)
 
 
 def still_frame(title, width, height, content):

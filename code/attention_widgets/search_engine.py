@@ -4,7 +4,7 @@ import traitlets as t
 
 import attention_mechanism as am
 
-from .base import Misfit, Widget, still
+from .base import Misfit, Widget, short, still
 
 REACH = 3  # of the planes that are drawn; search_engine.js holds the same
 LETTERS = "ABCDEF"  # of the pages
@@ -54,11 +54,6 @@ def check_points(name, rows):
             raise Misfit(f"{name} {list(row)} has {len(row)} components; give 2, one for each axis of the plane")
         if not all(abs(x) <= REACH for x in row):  # refuses nan too
             raise Misfit(f"{name} {list(row)} is off the plane; give two numbers from −{REACH} to {REACH}")
-
-
-def short(row):
-    """Numbers with four decimals at most."""
-    return "[" + ", ".join(f"{round(x, 4) + 0.0:g}" for x in row) + "]"  # + 0.0: never −0
 
 
 class SearchEngine(Widget):

@@ -1,4 +1,4 @@
-import { button, choice, committer, html, live, messages, picture, say, slider, svg, toggle, words } from "./core.js";
+import { button, choice, committer, html, live, messages, picture, say, slider, svg, toggle, words, write } from "./core.js";
 
 const SIZES = ["n_q", "n_k", "d_model", "d_k", "d_v"];
 const STATE = [...SIZES, "self_attention", "output_projection"];
@@ -57,11 +57,6 @@ export function grouped(x) {
 
 /** A share of the whole as a percentage; one that is close to an end, but not there, says so. */
 export const percent = (share) => (share < 5e-4 ? "<0.1%" : share < 1 && share >= 0.9995 ? ">99.9%" : `${(100 * share).toFixed(1)}%`);
-
-/** Writes a text unless it stands there already, as most do; to ask the page for it would take as long as to write it. */
-function write(node, text) {
-  if (node.written !== text) node.textContent = node.written = text;
-}
 
 const sized = ([rows, columns]) => `${rows}×${columns}`;
 
