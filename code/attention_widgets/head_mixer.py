@@ -19,8 +19,8 @@ def by_hand(tokens):
 
     A row of X says which word it is (one of the first m components is 1) and at which position (one of the other n).
     The score q kᵀ is SHARP·√n where the head wants to look and 0 elsewhere: position p asks for position p − 1 (the
-    first asks for itself), every position asks for position 0, a word asks for the same word, and the last head asks for
-    nothing.  The values are words, those of "same word" positions; W_O writes each back to where X has the same.
+    first asks for itself), every position asks for position 0, a word asks for the same word, and the last head asks
+    for nothing.  The values are words, those of "same word" positions; W_O writes each back to where X has the same.
     """
     words, n = list(dict.fromkeys(tokens)), len(tokens)
     m = len(words)
@@ -48,7 +48,8 @@ class HeadMixer(Widget):
     """Four heads (previous token, first token, same word, broad average) to switch on and off for one query token.
 
     They are real multi-head attention, with parameters built by hand and not trained: see `by_hand`.  `tokens` are 2 to
-    7 words.  `query` counts tokens from 0, the last but one if left out; `heads` says which are on.  Raises ValueError for what does not fit.
+    7 words.  `query` counts tokens from 0, the last but one if left out; `heads` says which are on.  Raises ValueError
+    for what does not fit.
     """
 
     query = t.Int(0).tag(sync=True)
@@ -70,7 +71,9 @@ class HeadMixer(Widget):
     @t.validate("query")
     def _validate_query(self, proposal):
         if not 0 <= proposal.value < len(self.tokens):
-            raise Misfit(f"query {proposal.value} was asked for, but there are {len(self.tokens)} tokens, counted from 0")
+            raise Misfit(
+                f"query {proposal.value} was asked for, but there are {len(self.tokens)} tokens, counted from 0"
+            )
         return proposal.value
 
     @t.validate("heads")

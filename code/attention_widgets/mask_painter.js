@@ -64,7 +64,7 @@ export function verdict(state, { moved, later }, tokens) {
   else if (seen) said.push([`${leaking.zh}能看到词元 ${seen}。`, `${Row(leaking)} can see token ${seen}.`]);
   else said.push([`${leaking.zh}能看到后来的词元。`, `${Row(leaking)} can see later tokens.`]);
   if (empty.n) said.push([`${empty.zh}全屏蔽：权重和输出都是 0（本书的约定）。`,
-    `${Row(empty)} fully masked: weights and output 0 (by our convention).`]);
+    `${Row(empty)} ${empty.n > 1 ? "are" : "is"} fully masked: weights and output 0 (by our convention).`]);
   if (state.changed) said.push([`改动最后一个词元，${went.n ? went.zh : "没有一行"}的输出移动。`,
     `Changing the last token moved ${went.n ? went.en : "no output"}.`]);
   return [said.map(([zh]) => zh).join(""), said.map(([, en]) => en).join(" ")];

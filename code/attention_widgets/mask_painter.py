@@ -15,8 +15,10 @@ def first_example():
     """The running example of chapters 2 to 6, with two more tokens."""
     return {
         "tokens": ["0", "1", "2", "3", "4"],
-        "Q": [[1.0, 0.0, 0.5, 0.2], [0.0, 1.0, 0.0, 0.5], [0.5, 0.5, 0.0, 1.0], [0.2, 0.8, 0.6, 0.0], [0.9, 0.1, 0.4, 0.7]],
-        "K": [[0.8, 0.1, 0.3, 0.6], [0.2, 0.9, 0.1, 0.4], [0.5, 0.5, 0.5, 0.5], [0.6, 0.2, 0.8, 0.3], [0.1, 0.6, 0.4, 0.9]],
+        "Q": [[1.0, 0.0, 0.5, 0.2], [0.0, 1.0, 0.0, 0.5], [0.5, 0.5, 0.0, 1.0],
+              [0.2, 0.8, 0.6, 0.0], [0.9, 0.1, 0.4, 0.7]],
+        "K": [[0.8, 0.1, 0.3, 0.6], [0.2, 0.9, 0.1, 0.4], [0.5, 0.5, 0.5, 0.5],
+              [0.6, 0.2, 0.8, 0.3], [0.1, 0.6, 0.4, 0.9]],
         "V": [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.2, 0.9], [0.9, 0.4]],
     }  # fmt: skip
 
@@ -29,7 +31,9 @@ def check_example(tokens, Q, K, V):
     for name, rows, most in ("Q", Q, 64), ("K", K, 64), ("V", V, 3):
         widths = sorted({len(row) for row in rows})
         if len(rows) != n or len(widths) != 1 or not 1 <= widths[0] <= most:
-            raise Misfit(f"{name} has {len(rows)} rows of widths {widths}; give {n} rows of one width, from 1 to {most}")
+            raise Misfit(
+                f"{name} has {len(rows)} rows of widths {widths}; give {n} rows of one width, from 1 to {most}"
+            )
         if not all(abs(x) <= LARGEST for row in rows for x in row):  # refuses nan too
             raise Misfit(f"{name} holds a number that is not between −{LARGEST} and {LARGEST}; give smaller ones")
     if len(Q[0]) != len(K[0]):
