@@ -38,6 +38,9 @@ export function write(node, text) {
   if (node.written !== text) node.textContent = node.written = text;
 }
 
+/** A test whether a key differs from the one before: what has not changed is not drawn again. */
+export const differs = (last) => (key) => key !== last && ((last = key), true);
+
 /** The words for this page in an element, each language in a span that names it; then a symbol, in its role's colour. */
 export function words(tag, zh, en, symbol = "", role = "") {
   const parts = [["zh-Hans", zh], ["en", en]].filter(([lang]) => view() === "both" || lang.startsWith(view()));
@@ -135,7 +138,7 @@ export function picture(width, height, zh, en, symbol, role) {
   node.append(title, desc);
   const caption = words("figcaption", zh, en, symbol, role);
   caption.ariaHidden = "true"; // the title says it already
-  return { figure: html("figure", {}, caption, node), node, describe: (text) => (desc.textContent = text) };
+  return { figure: html("figure", {}, caption, node), node, describe: (text) => write(desc, text) };
 }
 
 /** A text cut to the room it has. */
@@ -237,11 +240,10 @@ export function cells(node, rows, columns, { left, top, wide, high, role, most =
     const texts = columns.map((_, j) => text(left + wide * (j + 0.5), base, ""));
     group.append(name, ...boxes, ...shades, ...texts);
     node.append(group);
-    const drawn = columns.map(() => ({}));
+    const isNew = columns.map(() => differs());
     return { group, name, set(j, share, content = "", fill = "") {
       write(texts[j], content);
-      if (drawn[j].share === share && drawn[j].fill === fill) return;
-      drawn[j] = { share, fill };
+      if (!isNew[j](`${share} ${fill}`)) return;
       texts[j].setAttribute("class", fill ? "attn-hatched" : "");
       shades[j].style.fill = fill;
       shades[j].style.fillOpacity = fill ? 0.4 : most * share;

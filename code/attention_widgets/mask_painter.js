@@ -1,4 +1,4 @@
-import { attend, button, cells, committer, distance, dot, fixed, hatches, html, live, messages, picture, say, share, slider, toggle, words, write } from "./core.js";
+import { attend, button, cells, committer, differs, distance, dot, fixed, hatches, html, live, messages, picture, say, share, slider, toggle, words, write } from "./core.js";
 
 const STATE = ["causal", "n_real", "offset", "mask", "changed"];
 const HIGH = 34, TOP = 26, LEFT = 46, WIDTH = 346; // of a picture and its rows
@@ -78,16 +78,16 @@ function grid(tokens, toggleCell) {
     node.dataset.lmSuppressShortcuts = "true";
     node.ariaLabel = say(`查询 ${query} 可以看键 ${key}`, `query ${query} may attend to key ${key}`);
     if (p === j) node.className = "attn-own";
-    return node;
+    return { node, isNew: differs() };
   }));
-  const rows = buttons.map((row, p) => html("tr", {}, html("th", { scope: "row", textContent: tokens[p], title: tokens[p] }), ...row.map((node) => html("td", {}, node))));
+  const rows = buttons.map((row, p) => html("tr", {}, html("th", { scope: "row", textContent: tokens[p], title: tokens[p] }), ...row.map(({ node }) => html("td", {}, node))));
   const head = html("tr", {}, html("td"), ...tokens.map((key) => html("th", { scope: "col", textContent: key, title: key })));
   const table = html("table", { className: "attn-mask" }, html("thead", {}, head), html("tbody", {}, ...rows));
   let at = [0, 0], first = 0; // the one button that Tab reaches; the first row that has a query
 
   function enter(p, j) {
-    buttons[at[0]][at[1]].tabIndex = -1;
-    buttons[p][j].tabIndex = 0;
+    buttons[at[0]][at[1]].node.tabIndex = -1;
+    buttons[p][j].node.tabIndex = 0;
     at = [p, j];
   }
   table.addEventListener("keydown", (event) => {
@@ -95,7 +95,7 @@ function grid(tokens, toggleCell) {
     if (!way || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
     const within = (x, least) => Math.min(tokens.length - 1, Math.max(least, x));
-    buttons[within(at[0] + way[0], first)][within(at[1] + way[1], 0)].focus();
+    buttons[within(at[0] + way[0], first)][within(at[1] + way[1], 0)].node.focus();
   });
   enter(0, 0);
   return { table, show({ mask, offset }, rule) {
@@ -103,10 +103,11 @@ function grid(tokens, toggleCell) {
     rows.forEach((row, p) => (row.style.visibility = p < offset ? "hidden" : ""));
     if (at[0] < first) enter(first, at[1]);
     mask.forEach((row, i) => row.forEach((keep, j) => {
-      const node = buttons[i + offset][j];
+      const { node, isNew } = buttons[i + offset][j], painted = keep !== rule[i][j];
+      if (!isNew(`${keep} ${painted}`)) return;
       node.ariaPressed = String(keep);
-      node.classList.toggle("attn-painted", keep !== rule[i][j]);
-      write(node, keep ? "1" : "0");
+      node.classList.toggle("attn-painted", painted);
+      node.textContent = keep ? "1" : "0";
     }));
   } };
 }
@@ -116,15 +117,16 @@ function grid(tokens, toggleCell) {
 const brief = (x) => (x === -Infinity ? "−∞" : fixed(x, Math.abs(x) < 10 ? 4 : 2));
 
 /** A matrix with a row for each query; draw(rows, offset, shade, blocked) fills it, hatched where blocked(i, j). */
-function matrix(tokens, columns, title, role, write = brief) {
+function matrix(tokens, columns, title, role, text = brief) {
   const { figure, node, describe } = picture(WIDTH, TOP + HIGH * tokens.length + 2, ...title);
   const [, hatched] = hatches(node, 2, "plain"), wide = (WIDTH - LEFT) / Math.max(tokens.length, 5);
   const rows = cells(node, tokens.map((name) => name.slice(0, 5)), columns, { left: LEFT, top: TOP, wide, high: HIGH, role });
+  const isNew = differs();
   const draw = (given, offset, shade, blocked = () => false) => {
-    rows.forEach(({ group }, p) => (group.style.visibility = p < offset ? "hidden" : ""));
+    if (isNew(offset)) rows.forEach(({ group }, p) => (group.style.visibility = p < offset ? "hidden" : ""));
     given.forEach((row, i) => row.forEach((x, j) =>
-      rows[i + offset].set(j, shade(x, i), blocked(i, j) && x !== -Infinity ? "0" : write(x), blocked(i, j) ? hatched : "")));
-    describe(given.map((row, i) => `${tokens[i + offset]}: ${row.map(write).join(", ")}`).join("; "));
+      rows[i + offset].set(j, shade(x, i), blocked(i, j) && x !== -Infinity ? "0" : text(x), blocked(i, j) ? hatched : "")));
+    describe(given.map((row, i) => `${tokens[i + offset]}: ${row.map(text).join(", ")}`).join("; "));
   };
   return { figure, draw };
 }
@@ -187,7 +189,7 @@ function render({ model, el }) {
   const scores = matrix(tokens, tokens, ["缩放分数", "scaled scores", "S̃ + M"], "plain");
   const weights = matrix(tokens, tokens, ["注意力权重", "attention weights", "A", "a"], "a", share);
   const output = matrix(tokens, V[0].map((_, c) => `z[${c}]`), ["输出", "output", "Z = A V", "z"], "z");
-  const leaks = leakTable(tokens), sentence = html("p", { className: "attn-verdict" });
+  const leaks = leakTable(tokens), isNew = differs(), sentence = html("p", { className: "attn-verdict" });
   const caption = words("figcaption", "掩码", "mask", "B");
   const mask = html("figure", {}, caption, painted.table);
   const panes = (...nodes) => html("div", { className: "attn-panes" }, ...nodes);
@@ -205,7 +207,8 @@ function render({ model, el }) {
     weights.draw(rows.map(({ a }) => a), offset, (a) => a, blocked);
     output.draw(rows.map(({ z }) => z), offset, (z, i) => (state.changed && moved[i] > 0 ? 1 : 0));
     leaks.show(state, found);
-    sentence.replaceChildren(...words("p", ...verdict(state, found, tokens)).childNodes);
+    const texts = verdict(state, found, tokens);
+    if (isNew(texts[0])) sentence.replaceChildren(...words("p", ...texts).childNodes);
   }
 
   const announce = () => said.tell(say(...verdict(now(), results(start, now()), tokens)));
