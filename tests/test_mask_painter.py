@@ -142,6 +142,14 @@ def test_a_switch_sets_the_whole_mask_and_a_cell_changes_one():
     np.testing.assert_array_equal(painter.mask, am.causal_mask(2, 5, 3) & am.padding_mask(4, 5))
 
 
+def test_with_a_cache_the_last_rows_are_those_of_the_whole_sequence():
+    whole = MaskPainter(causal=True)
+    for offset in range(5):
+        painter = MaskPainter(causal=True, offset=offset)
+        np.testing.assert_allclose(painter.output, whole.output[offset:], atol=1e-15)
+        np.testing.assert_allclose(painter.weights, whole.weights[offset:], atol=1e-15)
+
+
 def test_the_page_moves_python():
     painter, mask = MaskPainter(), am.causal_mask(3, 5, 2).tolist()
     painter.set_state({"causal": True, "offset": 2, "mask": mask})  # as a switch sends them
