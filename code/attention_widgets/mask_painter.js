@@ -107,7 +107,6 @@ function grid(tokens, toggleCell) {
       if (!isNew(`${keep} ${painted}`)) return;
       node.ariaPressed = String(keep);
       node.classList.toggle("attn-painted", painted);
-      node.textContent = keep ? "1" : "0";
     }));
   } };
 }
