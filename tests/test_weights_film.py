@@ -54,5 +54,5 @@ def test_a_screen_reader_hears_where_each_query_looks():
 def test_still_shows_the_last_frame():
     film = WeightsFilm({"<A>": FILM, "B": FILM[::-1]}, [0, 50])
     texts = [text.text for text in ET.fromstring(film.still).iter("{http://www.w3.org/2000/svg}text")]
-    last = [f"{a:.2f}" for a in FILM[1].ravel()] + [f"{a:.2f}" for a in FILM[0].ravel()]
+    last = [f"{a:.4f}".rstrip("0") for film in (FILM[1], FILM[0]) for a in film.ravel()]
     assert [text for text in texts if "." in text] == last and {"<A>", "B"} <= set(texts)

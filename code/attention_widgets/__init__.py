@@ -3,6 +3,8 @@
 from .attention_calculator import AttentionCalculator, first_examples
 from .base import Misfit, Widget, source
 from .gradient_paths import GradientPaths
+from .head_mixer import HeadMixer
+from .mask_painter import MaskPainter
 from .search_engine import SearchEngine
 from .shape_tracer import ShapeTracer
 from .softmax_jacobian import SoftmaxJacobian
@@ -11,6 +13,8 @@ from .weights_film import WeightsFilm
 __all__ = [
     "AttentionCalculator",
     "GradientPaths",
+    "HeadMixer",
+    "MaskPainter",
     "Misfit",
     "SearchEngine",
     "ShapeTracer",

@@ -1,45 +1,14 @@
-import { attend, bars, button, choice, committer, fixed, hatches, html, live, messages, numberField, picture, say, scale, scoreTable, share, short, slider, svg, toggle, words } from "./core.js";
+import { attend, bars, button, choice, committer, fixed, html, legendHeight, live, messages, numberField, picture, say, scoreTable, share, slider, stacks, toggle, words } from "./core.js";
 
 const LEAST = 2, MOST = 6; // tokens
 const LIMIT = 99; // of a value that is typed in
 const PARTS = ["tokens", "scores", "values", "d_k", "scaled"]; // what an example gives and the model holds
 
-/** The patterns of the tokens, named. */
-function legend(node, tokens, fills) {
-  tokens.forEach((token, j) => {
-    const x = 2 + 114 * (j % 3), y = 4 + 22 * Math.floor(j / 3);
-    node.append(svg("rect", { x, y, width: 14, height: 14, fill: fills[j], class: "attn-line-v" }));
-    node.append(svg("text", { x: x + 20, y: y + 12 }, short(token, 10)));
-  });
-}
-
-/** A bar for each component of z, stacked from the parts a_j v_j: negative ones to the left of zero. */
-function mixture(node, tokens, values, { left, right, top, row }) {
-  const low = Math.min(0, ...values.flat()), high = Math.max(0, ...values.flat()) || (low < 0 ? 0 : 1);
-  const x = (value) => left + ((value - low) / (high - low)) * (right - left); // z stays within the values' range
-  const fills = hatches(node, tokens.length, "v");
-  legend(node, tokens, fills);
-  scale(node, [...new Set([low, 0, high])], x, top, top + row * values[0].length);
-  const rows = values[0].map((_, c) => {
-    const y = top + row * c, base = y + row / 2 + 5;
-    const pieces = fills.map((fill) => svg("rect", { y: y + 7, height: row - 14, fill, class: "attn-line-v" }));
-    const mark = svg("path", { class: "attn-z" });
-    const number = svg("text", { x: right + 64, y: base, "text-anchor": "end" });
-    const name = svg("text", { x: left - 10, y: base, "text-anchor": "end" }, `z[${c}]`);
-    node.append(name, ...pieces, mark, number);
-    return { pieces, mark, number, y };
-  });
-  return (parts, z) => rows.forEach(({ pieces, mark, number, y }, c) => {
-    const ends = { true: 0, false: 0 }; // how far the negative and the positive stack reach
-    pieces.forEach((piece, j) => {
-      const part = parts[j][c], from = ends[part < 0];
-      ends[part < 0] += part;
-      piece.setAttribute("x", x(Math.min(from, from + part)));
-      piece.setAttribute("width", x(Math.abs(part)) - x(0));
-    });
-    mark.setAttribute("d", `M${x(z[c]) - 5} ${y + 1}h10l-4 5v${row - 8}h-2v${8 - row}z`);
-    number.textContent = fixed(z[c]);
-  });
+/** A bar for each component of z, stacked from the parts a_j v_j. */
+function mixture(node, tokens, values) {
+  const low = Math.min(0, ...values.flat()), high = Math.max(0, ...values.flat()) || (low < 0 ? 0 : 1); // z stays within them
+  const names = values[0].map((_, c) => `z[${c}]`);
+  return stacks(node, names, tokens, { low, high, left: 44, right: 282, row: 40, gap: 7, columns: 3, role: "v", pin: "z" });
 }
 
 /** A slider for each score; the returned function moves them. */
@@ -63,18 +32,17 @@ function valueRows(pane, tokens, d_v, set) {
 
 /** Pictures and table for these tokens and values; the returned function draws scores and weights into them. */
 function views(panes, tokens, values) {
-  const top = 22 * Math.ceil(tokens.length / 3) + 8;
   const weights = picture(346, 34 * tokens.length + 24, "注意力权重", "attention weights", "a", "a");
-  const output = picture(346, top + 40 * values[0].length + 24, "输出", "output", "z = Σ aⱼvⱼ", "z");
+  const output = picture(346, legendHeight(tokens, 3) + 40 * values[0].length + 24, "输出", "output", "z = Σ aⱼvⱼ", "z");
   const drawWeights = bars(weights.node, tokens, { left: 66, right: 282, top: 0, row: 34, role: "a" });
-  const drawOutput = mixture(output.node, tokens, values, { left: 44, right: 282, top, row: 40 });
+  const drawOutput = mixture(output.node, tokens, values);
   const numbers = scoreTable(["词元", "token"], tokens.map((token) => html("th", { textContent: token })));
   panes.weights.replaceChildren(weights.figure);
   panes.output.replaceChildren(output.figure);
   panes.table.replaceChildren(numbers.node);
   return (state, result, text) => {
     drawWeights(result.a);
-    drawOutput(result.parts, result.z);
+    drawOutput(result.parts, result.z, result.z);
     numbers.show(state.scores, state.scaled ? result.seen : null, result.a);
     weights.describe(text.a);
     output.describe(text.z);

@@ -97,6 +97,17 @@ def still(title, *groups):
     return still_frame(title, width, height, "".join(still_bars(300 * g, *group) for g, group in enumerate(groups)))
 
 
+def still_table(x, heading, names, columns, rows, wide):
+    """Numbers in rows with names to their left, under columns with names; x is where the first column starts."""
+    parts = [svg_text(x, 16, heading)]
+    parts += [svg_text(x + wide * (j + 0.5), 40, column, "middle") for j, column in enumerate(columns)]
+    for y, name, row in zip(range(64, 999, 24), names, rows, strict=False):
+        parts.append(svg_text(x - 8, y, name, "end"))
+        texts = (f"{round(float(number), 4) + 0.0:g}".replace("-", "−") for number in row)
+        parts += [svg_text(x + wide * (j + 0.5), y, text, "middle") for j, text in enumerate(texts)]
+    return "".join(parts)
+
+
 def still_frame(title, width, height, content):
     """A still SVG around what is drawn in it; the title is "中文 | English"."""
     return (

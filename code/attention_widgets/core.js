@@ -33,17 +33,20 @@ export function svg(tag, attributes = {}, text = "") {
   return node;
 }
 
+/** Writes a text unless it stands there already, as most do; to ask the page for it would take as long as to write it. */
+export function write(node, text) {
+  if (node.written !== text) node.textContent = node.written = text;
+}
+
+/** A test whether a key differs from the one before: what has not changed is not drawn again. */
+export const differs = (last) => (key) => key !== last && ((last = key), true);
+
 /** The words for this page in an element, each language in a span that names it; then a symbol, in its role's colour. */
 export function words(tag, zh, en, symbol = "", role = "") {
   const parts = [["zh-Hans", zh], ["en", en]].filter(([lang]) => view() === "both" || lang.startsWith(view()));
   const spans = parts.map(([lang, textContent]) => html("span", { lang, textContent }));
   if (symbol) spans.push(html("span", { className: role && `attn-text-${role}`, textContent: symbol }));
   return html(tag, {}, ...spans.flatMap((span, i) => (i ? [" ", span] : [span])));
-}
-
-/** Writes a text unless it stands there already, as most do; to ask the page for it would take as long as to write it. */
-export function write(node, text) {
-  if (node.written !== text) node.textContent = node.written = text;
 }
 
 /** An input or select that keeps its keys in JupyterLab, which would take the arrows for itself. */
@@ -141,7 +144,7 @@ export function picture(width, height, zh, en, symbol, role) {
   node.append(title, desc);
   const caption = words("figcaption", zh, en, symbol, role);
   caption.ariaHidden = "true"; // the title says it already
-  return { figure: html("figure", {}, caption, node), node, describe: (text) => (desc.textContent = text) };
+  return { figure: html("figure", {}, caption, node), node, describe: (text) => write(desc, text) };
 }
 
 /** A text cut to the room it has. */
@@ -250,6 +253,71 @@ export function numberTable(first, heads, names) {
   } };
 }
 
+/** The patterns of things, named, in columns of a picture 346 wide. */
+function legend(node, names, fills, columns, role) {
+  const wide = 342 / columns;
+  names.forEach((name, j) => {
+    const x = 2 + wide * (j % columns), y = 4 + 22 * Math.floor(j / columns);
+    node.append(svg("rect", { x, y, width: 14, height: 14, fill: fills[j], class: `attn-line-${role}` }));
+    node.append(svg("text", { x: x + 20, y: y + 12 }, short(name, Math.floor(wide / 11))));
+  });
+}
+
+/** How high the legend is above the first bar of `stacks`. */
+export const legendHeight = (names, columns) => 22 * Math.ceil(names.length / columns) + 8;
+
+/** A bar for each name, stacked from one part for each of `parts`: negative ones to the left of zero. The returned
+    function draws parts[j][c], a pin at each mark[c], and the number total[c]. */
+export function stacks(node, names, parts, { low, high, left, right, row, gap, columns, role, pin }) {
+  const x = (value) => left + ((value - low) / (high - low)) * (right - left);
+  const fills = hatches(node, parts.length, role), top = legendHeight(parts, columns);
+  legend(node, parts, fills, columns, role);
+  scale(node, [...new Set([low, 0, high])], x, top, top + row * names.length);
+  const rows = names.map((name, c) => {
+    const y = top + row * c, base = y + row / 2 + 5;
+    const pieces = fills.map((fill) => svg("rect", { y: y + gap, height: row - 2 * gap, fill, class: `attn-line-${role}` }));
+    const mark = svg("path", { class: `attn-${pin}` });
+    const number = svg("text", { x: right + 64, y: base, "text-anchor": "end" });
+    node.append(svg("text", { x: left - 10, y: base, "text-anchor": "end" }, name), ...pieces, mark, number);
+    return { pieces, mark, number, y };
+  });
+  return (given, marks, totals) => rows.forEach(({ pieces, mark, number, y }, c) => {
+    const ends = { true: 0, false: 0 }; // how far the negative and the positive stack reach
+    pieces.forEach((piece, j) => {
+      const part = given[j][c], from = ends[part < 0];
+      ends[part < 0] += part;
+      piece.setAttribute("x", x(Math.min(from, from + part)));
+      piece.setAttribute("width", x(Math.abs(part)) - x(0));
+    });
+    mark.setAttribute("d", `M${x(marks[c]) - 5} ${y + 1}h10l-4 5v${row - 8}h-2v${8 - row}z`);
+    write(number, fixed(totals[c]));
+  });
+}
+
+/** A matrix in cells of one size under the names of its columns; the returned rows have group, name, and
+    set(j, share, text, fill): how dark cell j is from 0 to 1, what stands in it, and what fills it in place of `role`. */
+export function cells(node, rows, columns, { left, top, wide, high, role, most = 0.4 }) {
+  const text = (x, y, content, more) => svg("text", { x, y, "text-anchor": "middle", ...more }, content);
+  columns.forEach((name, j) => node.append(text(left + wide * (j + 0.5), top - 7, short(name, Math.floor(wide / 6.5)), { class: "attn-tick" })));
+  return rows.map((title, i) => {
+    const group = svg("g"), y = top + high * i, base = y + high / 2 + 4.5;
+    const name = text(left - 7, base, title, { "text-anchor": "end", class: "attn-tick" });
+    const boxes = columns.map((_, j) => svg("rect", { x: left + wide * j + 1, y: y + 1, width: wide - 2, height: high - 2, class: "attn-cell" }));
+    const shades = columns.map((_, j) => svg("rect", { x: left + wide * j + 1, y: y + 1, width: wide - 2, height: high - 2, class: `attn-${role}` }));
+    const texts = columns.map((_, j) => text(left + wide * (j + 0.5), base, ""));
+    group.append(name, ...boxes, ...shades, ...texts);
+    node.append(group);
+    const isNew = columns.map(() => differs());
+    return { group, name, set(j, share, content = "", fill = "") {
+      write(texts[j], content);
+      if (!isNew[j](`${share} ${fill}`)) return;
+      texts[j].setAttribute("class", fill ? "attn-hatched" : "");
+      shades[j].style.fill = fill;
+      shades[j].style.fillOpacity = fill ? 0.4 : most * share;
+    } };
+  });
+}
+
 const SCORE_HEADS = [
   ["分数", "score", "s"],
   ["缩放分数", "scaled score", "s / √dₖ"],
@@ -265,6 +333,11 @@ export function scoreTable(first, names) {
     show(texts, ["", "", fixed(a.reduce((x, y) => x + y))]);
   } };
 }
+
+export const dot = (a, b) => a.reduce((sum, x, c) => sum + x * b[c], 0);
+
+/** How far apart two rows are. */
+export const distance = (a, b) => Math.hypot(...a.map((x, c) => x - b[c]));
 
 /** attention_mechanism.softmax of one row */
 export function softmax(scores) {

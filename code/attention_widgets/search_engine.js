@@ -1,4 +1,4 @@
-import { attend, bars, button, choice, committer, fixed, html, live, messages, picture, say, scoreTable, share, short, slider, svg, toggle, words } from "./core.js";
+import { attend, bars, button, choice, committer, dot, fixed, html, live, messages, picture, say, scoreTable, share, short, slider, svg, toggle, words } from "./core.js";
 
 export const REACH = 3; // of both planes, in either direction
 const UNIT = 50, MID = 173, TOP = 22, SIDE = 2 * REACH * UNIT; // of their pictures
@@ -7,7 +7,7 @@ const STATE = ["query", "K", "V", "tied"];
 
 /** Scores of the query against each key, and what attention makes of them. */
 export function search(query, K, V) {
-  const scores = K.map((k) => k.reduce((sum, x, c) => sum + x * query[c], 0));
+  const scores = K.map((k) => dot(query, k));
   return { scores, ...attend(scores, V, query.length) };
 }
 

@@ -1,4 +1,4 @@
-import { button, choice, committer, html, live, messages, picture, say, slider, svg, toggle, words, write } from "./core.js";
+import { button, choice, committer, differs, html, live, messages, picture, say, slider, svg, toggle, words, write } from "./core.js";
 
 const SIZES = ["n_q", "n_k", "d_model", "d_k", "d_v"];
 const STATE = [...SIZES, "self_attention", "output_projection"];
@@ -88,9 +88,6 @@ function letter(node, symbol, attributes) {
 const SIDE = 64, THIN = 3, MIDDLE = 56, NAMES = 106, WIDTH = 345, HEIGHT = 128; // in the picture's own pixels
 const CENTRES = [58, 184, 306], BETWEEN = [121, 246]; // of the matrices, and of the signs between their names
 
-/** A test whether a key differs from the one before: what has not changed is not drawn again. */
-const changed = (last) => (key) => key !== last && ((last = key), true);
-
 /** One matrix in proportion, with the letters of its sides; the inner side of a product (0: rows, 1: columns) has a bracket. */
 function matrix(node, name, place, inner) {
   const role = ROLES[name] ?? "plain", x = CENTRES[place];
@@ -100,7 +97,7 @@ function matrix(node, name, place, inner) {
     letter(node, symbol, { class: inner === side ? "attn-tick attn-strong" : "attn-tick", "text-anchor": side ? "middle" : "end" }));
   letter(node, name, { x, y: NAMES, class: `attn-strong attn-text-${role}` });
   node.append(box, bracket, size);
-  const isNew = changed();
+  const isNew = differs();
   return (shape, unit) => {
     if (!isNew(`${shape} ${unit}`)) return;
     const [h, w] = shape.map((length) => Math.max(THIN, length * unit)), left = x - w / 2, top = MIDDLE - h / 2;
@@ -118,7 +115,7 @@ function step(zh, en, names, signs, inner = []) {
   const result = names[2], { figure, node, describe } = picture(WIDTH, HEIGHT, zh, en, result, ROLES[result]);
   const draws = names.map((name, place) => matrix(node, name, place, inner[place]));
   signs.forEach((sign, place) => letter(node, sign, { x: BETWEEN[place], y: NAMES, class: "attn-tick" }));
-  const isNew = changed();
+  const isNew = differs();
   const draw = (shape, unit, named) => {
     figure.hidden = !shape[result];
     if (figure.hidden) return;
@@ -157,7 +154,7 @@ function stepRow(result) {
   const first = subscripts(html("th", { scope: "row", textContent: formula }));
   const unit = zh ? [words("small", zh, en), " "] : [];
   const node = html("tr", {}, first, html("td", {}, ...sizes.flatMap((size) => [size, " "])), html("td", {}, ...unit, count), part);
-  const isNew = changed();
+  const isNew = differs();
   const draw = (shape, counts, { total }) => {
     node.hidden = !shape[result];
     if (node.hidden) return;

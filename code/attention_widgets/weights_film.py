@@ -3,9 +3,7 @@
 import numpy as np
 import traitlets as t
 
-import attention_colours
-
-from .base import Misfit, Widget, still_frame, svg_text
+from .base import Misfit, Widget, still_frame, still_table
 
 MOST = 8  # queries or keys that fit side by side on a phone
 
@@ -57,19 +55,12 @@ class WeightsFilm(Widget):
     @t.default("still")
     def _still(self):
         """The last frame of each film."""
-        reel, size, parts, x = self._reel, 34, [], 40
-        colour = f"var(--attn-a,{attention_colours.LIGHT['a']})"
+        reel, wide, parts, x = self._reel, 52, [], 60
         for name, film in zip(reel["names"], reel["films"], strict=True):
-            parts.append(svg_text(x, 16, name))
-            for i, row in enumerate(film[-1]):
-                parts.append(svg_text(x - 8, 46 + size * i, reel["queries"][i], "end"))
-                for j, a in enumerate(row):
-                    box = f'x="{x + size * j}" y="{24 + size * i}" width="{size - 2}" height="{size - 2}"'
-                    parts.append(f'<rect {box} fill-opacity="{a / 2:.3f}" style="fill:{colour}"/>')
-                    parts.append(svg_text(x + size * j + size / 2 - 1, 46 + size * i, f"{a:.2f}", "middle"))
-            x += size * len(reel["keys"]) + 60
+            parts.append(still_table(x, name, reel["queries"], reel["keys"], film[-1], wide))
+            x += wide * len(reel["keys"]) + 60
         title = f"训练到第 {reel['steps'][-1]} 步的注意力权重 | Attention weights after step {reel['steps'][-1]}"
-        return still_frame(title, x - 40, 34 + size * len(reel["queries"]), "".join(parts))
+        return still_frame(title, x - 60, 56 + 24 * len(reel["queries"]), "".join(parts))
 
     def __repr__(self):
         return f"WeightsFilm(step={self._reel['steps'][self.frame]}, films={self._reel['names']})"
