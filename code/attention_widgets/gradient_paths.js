@@ -1,10 +1,9 @@
-import { attend, button, choice, committer, fixed, html, live, menu, messages, numberGrid, numberTable, picture, say, scale, slider, svg, words } from "./core.js";
+import { attend, button, choice, committer, dot, fixed, html, live, menu, messages, numberGrid, numberTable, picture, say, scale, slider, svg, words } from "./core.js";
 
 const STATE = ["G", "step"];
 const MOST = 1; // of the step size
 
 const transpose = (M) => M[0].map((_, j) => M.map((row) => row[j]));
-const dot = (x, y) => x.reduce((sum, each, i) => sum + each * y[i], 0);
 const times = (M, N) => M.map((row) => transpose(N).map((column) => dot(row, column)));
 const over = (M, x) => M.map((row) => row.map((each) => each / x));
 const largest = (M) => Math.max(...M.flat().map(Math.abs));
