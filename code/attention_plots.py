@@ -121,6 +121,40 @@ def weights_by_step(frames, titles, tokens):
     return axes
 
 
+def head_split(X, n_head):
+    """Where the numbers of X (n, n_head·d) go: X itself, its heads, and a bare reshape to the same shape -> three Axes.
+
+    A cell's shade is the head to which its column of X belongs; heads stand below one another.  Raises ValueError if
+    X is not a matrix whose columns n_head divides.
+    """
+    X = np.asarray(X)
+    if X.ndim != 2 or n_head < 1 or X.shape[1] % n_head:
+        raise ValueError(f"X must be a matrix (n, n_head·d), but the shape is {X.shape} and n_head = {n_head}")
+    n, width = X.shape
+    shade = np.broadcast_to(np.arange(width) * n_head // width, X.shape)
+    panels = {
+        "$X$": lambda M: M[None],
+        "split into heads": lambda M: M.reshape(n, n_head, -1).swapaxes(0, 1),
+        "bare reshape": lambda M: M.reshape(n_head, n, -1),
+    }
+    ratios = [n_head, 1, 1]
+    size = (2.6 + 0.42 * width * (n_head + 2) / n_head, 0.6 + 0.34 * n_head * (n + 1))
+    axes = plt.subplots(1, 3, figsize=size, width_ratios=ratios)[1]
+    for ax, (title, cut) in zip(axes, panels.items(), strict=True):
+        blocks, names = cut(X), []
+        for r, (block, shades) in enumerate(zip(blocks, cut(shade), strict=True)):
+            top = r * (n + 1)  # an empty line between the heads
+            for (i, c), x in np.ndenumerate(block):
+                ax.add_patch(plt.Rectangle((c - 0.5, top + i - 0.5), 1, 1, color=SCORES(1 - shades[i, c] / n_head)))
+                ax.text(c, top + i, f"{x:g}", ha="center", va="center", color="black")
+            names += [(top + i, f"head {r}, row {i}" if len(blocks) > 1 else f"row {i}") for i in range(n)]
+        ax.set_yticks(*zip(*names, strict=True))
+        ax.set(xlim=(-0.5, blocks.shape[-1] - 0.5), ylim=(n_head * (n + 1) - 1.5, -0.5), title=title, xticks=[])
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+    return axes
+
+
 def arrows(q, K, ax=None):
     """A query q (2,) and keys K (n_k, 2) as arrows from the origin, each key with its score q·k -> Axes.
 

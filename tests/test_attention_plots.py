@@ -242,3 +242,38 @@ def test_shaded_words_are_readable_on_both_pages(page, ink):
     *rgb, alpha = (float(x) for x in re.search(r"rgba\((.*?)\)", html)[1].split(","))
     shade = alpha * np.array(rgb) / 255 + (1 - alpha) * np.array(page)
     assert contrast(matplotlib.colors.to_rgb(ink), shade) >= 4.5
+
+
+# ---------------------------------------------------------------- the split into heads
+CODED = 10 * np.arange(3)[:, None] + np.arange(4)  # tens: row, units: column
+
+
+def drawn(ax):
+    """{line: numbers from left to right} of a panel, and the shade behind each number."""
+    shades = {(p.get_x() + 0.5, p.get_y() + 0.5): p.get_facecolor() for p in ax.patches}
+    cells = sorted((t.get_position()[1], t.get_position()[0], float(t.get_text())) for t in ax.texts)
+    lines = {}
+    for y, _, x in cells:
+        lines.setdefault(y, []).append(x)
+    return list(lines.values()), {x: shades[column, y] for y, column, x in cells}
+
+
+def test_the_split_shows_each_head_its_own_columns_and_the_bare_reshape_others():
+    whole, heads, wrong = (drawn(ax)[0] for ax in ap.head_split(CODED, 2))
+    assert whole == [[0, 1, 2, 3], [10, 11, 12, 13], [20, 21, 22, 23]]
+    assert heads == [[0, 1], [10, 11], [20, 21], [2, 3], [12, 13], [22, 23]]
+    assert wrong == [[0, 1], [2, 3], [10, 11], [12, 13], [20, 21], [22, 23]]
+
+
+def test_a_number_keeps_the_shade_of_its_column_and_heads_differ():
+    for ax in ap.head_split(CODED, 2):
+        shades = drawn(ax)[1]
+        first, second = ({shades[x] for x in shades if (x % 10 < 2) is low} for low in (True, False))
+        assert len(first) == len(second) == 1 and first != second
+        assert all(contrast(shade[:3], (0, 0, 0)) > 4.5 for shade in first | second)
+
+
+@pytest.mark.parametrize("X, n_head", [(CODED, 3), (CODED, 0), (CODED[0], 2)])
+def test_the_split_refuses_what_does_not_fit(X, n_head):
+    with pytest.raises(ValueError, match="n_head"):
+        ap.head_split(X, n_head)
