@@ -13,7 +13,7 @@ import attention_mechanism as am
 import attention_widgets as aw
 from conftest import node, run
 
-WIDGETS = [aw.AttentionCalculator, aw.SearchEngine, aw.ShapeTracer]
+WIDGETS = [aw.AssumptionLaboratory, aw.AttentionCalculator, aw.DkLaboratory, aw.SearchEngine, aw.ShapeTracer]
 Q = [[1.0, 0.0, 0.5, 0.2], [0.0, 1.0, 0.0, 0.5], [0.5, 0.5, 0.0, 1.0]]
 K = [[0.8, 0.1, 0.3, 0.6], [0.2, 0.9, 0.1, 0.4], [0.5, 0.5, 0.5, 0.5]]
 V = [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
