@@ -150,7 +150,7 @@ def test_still_says_it_without_javascript():
     assert HAN.search(zh) and not HAN.search(en) and "16 keys" in en
     texts = [text.text for text in root.iter(f"{space}text")]
     shares = [aw.DkLaboratory(d, 16).saturated[0] / ROWS for d in (1, 64, 1024)]
-    assert {"dₖ = 1", "dₖ = 1024", *(f"{share:.4f}" for share in shares)} <= set(texts)
+    assert {"dₖ=1", "dₖ=1024", *(f"{share:.4f}" for share in shares)} <= set(texts)
     assert not HAN.search("".join(texts)) and len(list(root.iter(f"{space}rect"))) == 12
 
 

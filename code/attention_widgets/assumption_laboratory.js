@@ -124,9 +124,9 @@ export function verdict(state) {
   const [zh, en] = [0, 1].map((language) => failed.map((texts) => texts[language])), still = Math.abs(mean) > 1e-9;
   const m = exact(mean / Math.sqrt(d)), v = exact(variance / d);
   return [
-    `不成立的条件：${zh.join("；")}。方差是 ${exact(variance)}，不是 d_k = ${d}。除以 √d_k 之后，`
+    `定理不适用：${zh.join("；")}。方差是 ${exact(variance)}，不是 d_k = ${d}。除以 √d_k 之后，`
       + `${still ? `均值是 ${m}，与 √d_k 成正比` : "均值是 0"}；方差是 ${v}，${state.repeated ? "与 d_k 成正比" : "与 d_k 无关"}。`,
-    `Not met: ${en.join("; ")}. The variance is ${exact(variance)}, not d_k = ${d}. After the division by √d_k, `
+    `The theorem does not apply: ${en.join("; ")}. The variance is ${exact(variance)}, not d_k = ${d}. After the division by √d_k, `
       + `${still ? `the mean is ${m}, proportional to √d_k` : "the mean is 0"}; the variance is ${v}, ${state.repeated ? "proportional to d_k" : "whatever d_k is"}.`,
   ];
 }

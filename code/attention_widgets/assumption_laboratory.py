@@ -8,6 +8,14 @@ import traitlets as t
 from .base import Among, Misfit, Widget, still
 
 WIDTHS = (4, 16, 64, 256)  # assumption_laboratory.js holds the same
+NO_CONDITION_FAILS = {"rho": 0, "mu_q": 0, "mu_k": 0}
+CASES = {  # of the still picture
+    "ρ=μ=0": {},
+    "ρ=0.5": {"rho": 0.5},
+    "μ=0.5": {"mu_q": 0.5, "mu_k": 0.5},
+    "q=k": {"tied": True},
+    "q₀=q₁=…": {"repeated": True},
+}
 
 
 def predict(rho, mu_q, mu_k, d_k, tied=False, repeated=False):
@@ -68,12 +76,13 @@ class AssumptionLaboratory(Widget):
 
     @t.default("still")
     def _still(self):
-        title = "分数的均值与方差，除以 √dₖ 之前与之后"
-        title += " | Mean and variance of the score, before and after the division by √dₖ"
-        names, heading = ("E", "Var"), f"dₖ = {self.d_k}:  q kᵀ"
-        scaled = (self.mean / math.sqrt(self.d_k), self.variance / self.d_k)
-        before = (heading, "plain", names, (self.mean, self.variance))
-        return still(title, before, ("q kᵀ / √dₖ", "plain", names, scaled))
+        title = f"五种情形下缩放分数的均值与方差（预测，dₖ = {self.d_k}）"
+        title += f" | Predicted mean and variance of the scaled score in five cases, dₖ = {self.d_k}"
+        found = [predict(**NO_CONDITION_FAILS | case, d_k=self.d_k) for case in CASES.values()]
+        means = [mean / math.sqrt(self.d_k) for mean, _ in found]
+        variances = [variance / self.d_k for _, variance in found]
+        groups = (("E(q kᵀ / √dₖ)", means), ("Var(q kᵀ / √dₖ)", variances))
+        return still(title, *((heading, "plain", CASES, numbers) for heading, numbers in groups))
 
     def __repr__(self):
         return f"AssumptionLaboratory({', '.join(f'{name}={value}' for name, value in self.conditions.items())})"

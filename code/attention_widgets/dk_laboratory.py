@@ -104,7 +104,7 @@ class DkLaboratory(Widget):
         groups = []
         for side, symbol in enumerate(("s", "s / √dₖ")):
             shares = [self._frames["saturated"][WIDTHS.index(d)][side][n] / ROWS for d in shown]
-            groups.append((f"max a > {SATURATED},  {symbol}", "a", [f"dₖ = {d}" for d in shown], shares))
+            groups.append((f"P(max a > {SATURATED}),  {symbol}", "a", [f"dₖ={d}" for d in shown], shares))
         return still(title, *groups)
 
     def __repr__(self):
