@@ -1,7 +1,9 @@
 """Widgets of the book: each is one class in a .py file, with a .js of the same name; core.js is what they share."""
 
+from .assumption_laboratory import AssumptionLaboratory
 from .attention_calculator import AttentionCalculator, first_examples
 from .base import Misfit, Widget, source
+from .dk_laboratory import DkLaboratory
 from .gradient_paths import GradientPaths
 from .head_mixer import HeadMixer
 from .mask_painter import MaskPainter
@@ -11,7 +13,9 @@ from .softmax_jacobian import SoftmaxJacobian
 from .weights_film import WeightsFilm
 
 __all__ = [
+    "AssumptionLaboratory",
     "AttentionCalculator",
+    "DkLaboratory",
     "GradientPaths",
     "HeadMixer",
     "MaskPainter",

@@ -1,6 +1,7 @@
 """What all widgets share: where their module and style come from, how bad input is refused, still pictures."""
 
 import html
+import numbers
 import re
 from pathlib import Path
 
@@ -24,6 +25,19 @@ def source(name):
 
 class Misfit(t.TraitError, ValueError):
     """Input that does not fit; a TraitError too, so that traitlets takes the change back."""
+
+
+class Among(t.Int):
+    """One of a few whole numbers, those of a slider's steps."""
+
+    def __init__(self, steps, default):
+        super().__init__(default)
+        self.steps = steps
+
+    def validate(self, obj, value):
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value not in self.steps:
+            raise Misfit(f"{self.name} is {value!r}; it must be one of {', '.join(map(str, self.steps))}")
+        return int(value)
 
 
 class Widget(anywidget.AnyWidget):
@@ -64,7 +78,9 @@ def still_bars(x, heading, role, names, numbers):
     """Horizontal bars from zero with names and numbers; x is where the group starts, 300 wide."""
     low, high = min(0, *numbers), max(1, *numbers)
     unit, zero = 150 / (high - low), x + 70 - low * 150 / (high - low)
-    fill = f"fill:var(--attn-{role},{attention_colours.LIGHT[role]})"  # the second where no style sheet reaches it
+    fill = (
+        f"fill:var(--attn-{role},{attention_colours.LIGHT.get(role, 'currentColor')})"  # where no style sheet reaches
+    )
     parts = [svg_text(x + 70, 16, heading)]
     for y, name, number in zip(range(26, 999, 28), names, numbers, strict=False):
         start, width = zero + min(number, 0) * unit, abs(number) * unit

@@ -49,6 +49,21 @@ export function words(tag, zh, en, symbol = "", role = "") {
   return html(tag, {}, ...spans.flatMap((span, i) => (i ? [" ", span] : [span])));
 }
 
+/** "n_q" as n and a subscript, in an element whose text it was; classOf may give a subscript a class, by what stands before it. */
+export function subscripts(node, classOf = () => "") {
+  const parts = node.textContent.split(/_(\w+)/);
+  const sub = (textContent, i) => html("sub", { textContent, className: classOf(parts[i - 1]) });
+  node.replaceChildren(...parts.map((part, i) => (i % 2 ? sub(part, i) : part)));
+  return node;
+}
+
+/** words() with subscripts. */
+export function wordsWithSubscripts(tag, ...given) {
+  const node = words(tag, ...given);
+  [...node.children].forEach((span) => subscripts(span));
+  return node;
+}
+
 /** An input or select that keeps its keys in JupyterLab, which would take the arrows for itself. */
 function control(tag, properties) {
   const node = html(tag, { id: fresh(), ...properties });
@@ -123,6 +138,12 @@ export function slider(label, { key, ...range }, onInput) {
     input.setAttribute("aria-valuetext", spoken);
   };
   return { row, show };
+}
+
+/** A slider over a list of numbers that grow; onPick gets one of them. */
+export function listSlider(label, list, onPick) {
+  const { row, show } = slider(label, { min: 0, max: list.length - 1, step: 1 }, (i) => onPick(list[i]));
+  return { row, show: (value, text = String(value)) => show(list.findIndex((x) => x >= value), text) };
 }
 
 /** What the widget has to say: `tell` to a screen reader, once a change is finished; `warn` to everybody, "" when all is well. */
@@ -316,6 +337,18 @@ export function cells(node, rows, columns, { left, top, wide, high, role, most =
       shades[j].style.fillOpacity = fill ? 0.4 : most * share;
     } };
   });
+}
+
+/** The path around a histogram: equal bins from `left`, each `wide`, the highest bar `high`, all standing on `base`. */
+export function outline(counts, { left, wide, base, high }) {
+  const unit = high / Math.max(...counts, 1);
+  return `M${left} ${base}${counts.map((count) => `V${(base - count * unit).toFixed(2)}h${wide}`).join("")}V${base}Z`;
+}
+
+/** The path of an interval: a line with a stroke across at both ends, and in the middle if there is room. */
+export function interval(from, to, y) {
+  const strokes = to - from > 12 ? [from, (from + to) / 2, to] : [from, to];
+  return `${strokes.map((x) => `M${x.toFixed(2)} ${y - 5}v10`).join("")}M${from.toFixed(2)} ${y}H${to.toFixed(2)}`;
 }
 
 const SCORE_HEADS = [

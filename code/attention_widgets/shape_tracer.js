@@ -1,4 +1,4 @@
-import { button, choice, committer, differs, html, live, messages, picture, say, slider, svg, toggle, words, write } from "./core.js";
+import { button, choice, committer, differs, html, listSlider, live, messages, picture, say, subscripts, svg, toggle, words, wordsWithSubscripts, write } from "./core.js";
 
 const SIZES = ["n_q", "n_k", "d_model", "d_k", "d_v"];
 const STATE = [...SIZES, "self_attention", "output_projection"];
@@ -59,21 +59,6 @@ export function grouped(x) {
 export const percent = (share) => (share < 5e-4 ? "<0.1%" : share < 1 && share >= 0.9995 ? ">99.9%" : `${(100 * share).toFixed(1)}%`);
 
 const sized = ([rows, columns]) => `${rows}×${columns}`;
-
-/** "n_q" as n and a subscript, in an element whose text it was; that of X is hidden where there is one X. */
-function subscripts(node) {
-  const parts = node.textContent.split(/_(\w+)/);
-  const sub = (text, i) => html("sub", { textContent: text, className: parts[i - 1].endsWith("X") ? "attn-source" : "" });
-  node.replaceChildren(...parts.map((part, i) => (i % 2 ? sub(part, i) : part)));
-  return node;
-}
-
-/** words() with subscripts. */
-function text(tag, ...given) {
-  const node = words(tag, ...given);
-  [...node.children].forEach(subscripts);
-  return node;
-}
 
 /** An SVG text with the symbol in it, such as d_model; mark(text) puts something behind it. */
 function letter(node, symbol, attributes) {
@@ -147,11 +132,14 @@ const SUMS = [
   ["S 和 A 各要存的数", "numbers to store in S, and in A", "stored"],
 ];
 
+/** The class of X's subscript, which is hidden where there is one X. */
+const ofSource = (before) => (before.endsWith("X") ? "attn-source" : "");
+
 /** A line for one step. */
 function stepRow(result) {
   const { formula, from, zh, en } = OTHERS[result] ?? { formula: `${result} = ${PRODUCTS[result].join(" ")}`, from: PRODUCTS[result] };
   const sizes = [...from, result].map(() => html("span")), count = html("span"), part = html("td");
-  const first = subscripts(html("th", { scope: "row", textContent: formula }));
+  const first = subscripts(html("th", { scope: "row", textContent: formula }), ofSource);
   const unit = zh ? [words("small", zh, en), " "] : [];
   const node = html("tr", {}, first, html("td", {}, ...sizes.flatMap((size) => [size, " "])), html("td", {}, ...unit, count), part);
   const isNew = differs();
@@ -215,14 +203,14 @@ function controls(commit, now, start) {
     commit({ [name]: size, ...(twin && { [twin]: size }) });
   };
   const size = (name, list, zh, en) => {
-    const { row, show } = slider(text("label", zh, en, name), { min: 0, max: list.length - 1, step: 1 }, (i) => set(name, list[i]));
-    return { row, show: (state) => show(list.findIndex((x) => x >= state[name]), grouped(state[name])) };
+    const { row, show } = listSlider(wordsWithSubscripts("label", zh, en, name), list, (size) => set(name, size));
+    return { row, show: (state) => show(state[name], grouped(state[name])) };
   };
   const lengths = [size("n_q", LENGTHS, "查询的个数", "queries"), size("n_k", LENGTHS, "键和值的个数", "keys and values")];
   const widths = [size("d_model", WIDTHS, "嵌入的分量数", "embedding width"), size("d_k", WIDTHS, "键的分量数", "key width"),
     size("d_v", WIDTHS, "值的分量数", "value width")];
-  const self = toggle(text("label", "自注意力", "self-attention", "n_q = n_k, X_q = X_s"), (on) => commit({ self_attention: on, ...(on && { n_k: now().n_q }) }));
-  const project = toggle(text("label", "计入输出投影", "count the output projection", "W_O"), (on) => commit({ output_projection: on }));
+  const self = toggle(wordsWithSubscripts("label", "自注意力", "self-attention", "n_q = n_k, X_q = X_s"), (on) => commit({ self_attention: on, ...(on && { n_k: now().n_q }) }));
+  const project = toggle(wordsWithSubscripts("label", "计入输出投影", "count the output projection", "W_O"), (on) => commit({ output_projection: on }));
   const names = [...PRESETS.map(({ zh, en }, i) => [i, say(zh, en)]), [-1, say("自定大小", "your own sizes")]];
   const preset = choice(words("label", "示例", "Example"), names, (i) => commit(PRESETS[i]?.state ?? {}));
   const bar = (...nodes) => html("div", { className: "attn-bar" }, ...nodes);
@@ -242,7 +230,7 @@ function render({ model, el }) {
   const { told, tell } = messages(), fixtures = controls(committer(model), now, now()), drawn = steps(), numbers = table();
   const sentence = html("p", { className: "attn-verdict" });
   const grid = html("div", { className: "attn-panes" }, ...drawn.map(({ figure }) => figure));
-  const [rule, counted] = [RULE, COUNTED].map((given) => Object.assign(text("p", ...given), { className: "attn-note" }));
+  const [rule, counted] = [RULE, COUNTED].map((given) => Object.assign(wordsWithSubscripts("p", ...given), { className: "attn-note" }));
   const root = html("div", { className: "attn-widget attn-tracer" }, ...fixtures.nodes, sentence, grid, rule, numbers.node, counted, told);
 
   function draw() {
@@ -254,7 +242,7 @@ function render({ model, el }) {
     fixtures.show(state);
     drawn.forEach((each) => each.draw(shape, unit, named));
     numbers.draw(shape, multiplications(state), totals(state));
-    sentence.replaceChildren(...text("p", ...verdict(state)).childNodes);
+    sentence.replaceChildren(...wordsWithSubscripts("p", ...verdict(state)).childNodes);
   }
 
   const announce = () => tell(say(...verdict(now())).replaceAll("_", " "));
