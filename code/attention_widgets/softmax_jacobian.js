@@ -18,7 +18,7 @@ export const norm = (J) => Math.hypot(...J.flat());
 /** What a rise of score j does to the weights: by the Jacobian, and really. */
 export function respond(scores, temperature, j) {
   const a = weigh(scores, temperature), raised = scores.map((s, i) => (i === j ? s + RISE : s));
-  const expected = jacobian(a).map((row) => (row[j] * RISE) / temperature); // s / T rises by RISE / T
+  const expected = jacobian(a).map((row) => (row[j] * RISE) / temperature); // s / τ rises by RISE / τ
   return { expected, real: weigh(raised, temperature).map((x, i) => x - a[i]) };
 }
 
@@ -28,9 +28,9 @@ const signed = (x, digits = 4) => (Number(x.toFixed(digits)) > 0 ? "+" : "") + f
 /** The Jacobian, and under it a bar for its size. */
 function matrixPicture(n, onPick) {
   const side = Math.min(54, Math.floor(262 / n)), left = 28, top = 22, bottom = top + 32 * n + 20;
-  const { figure, node, describe } = picture(346, bottom + 46, "雅可比矩阵", "Jacobian", "J = ∂a / ∂(s/T) = diag(a) − aᵀa", "a");
+  const { figure, node, describe } = picture(346, bottom + 46, "雅可比矩阵", "Jacobian", "J = ∂a / ∂(s/τ) = diag(a) − aᵀa", "a");
   const names = (letter) => Array.from({ length: n }, (_, j) => letter + low(j));
-  const grid = numberGrid(node, [names("a"), names("s").map((s) => `${s}/T`)], { left, top, width: side, height: 32, role: "a", sums: true, onPick: (_, j) => onPick(j) });
+  const grid = numberGrid(node, [names("a"), names("s").map((s) => `${s}/τ`)], { left, top, width: side, height: 32, role: "a", sums: true, onPick: (_, j) => onPick(j) });
   const x = (size) => 44 + size * 460;
   scale(node, [0, 0.25, 0.5], x, bottom, bottom + 26);
   const name = svg("text", { x: 36, y: bottom + 18, "text-anchor": "end" }, "‖J‖");
@@ -51,7 +51,7 @@ function matrixPicture(n, onPick) {
 /** One column of the Jacobian as arrows: which weights rise, which fall, and how steeply. */
 function arrowPicture(n) {
   const middle = 106, unit = 300, left = 52, width = 290 / n, centre = (j) => left + width * (j + 0.5);
-  const { figure, node, describe } = picture(346, 228, "各权重的回应", "how each weight answers", "∂a / ∂(sⱼ/T)", "a");
+  const { figure, node, describe } = picture(346, 228, "各权重的回应", "how each weight answers", "∂a / ∂(sⱼ/τ)", "a");
   for (const tick of [-LARGEST, 0, LARGEST]) {
     const y = middle - unit * tick;
     node.append(svg("line", { x1: left, x2: 342, y1: y, y2: y, class: tick ? "attn-grid" : "attn-axis" }));
@@ -80,8 +80,8 @@ export function verdict({ scores, temperature, raised: j }) {
   ];
 }
 
-const MEANING = ["J 是权重对 softmax 的输入 s/T 的导数；对分数 s 的导数是 J/T。每行之和 Σ 为 0。条纹表示负数；点一列，就改为提高那一列的分数。",
-  "J is the derivative of the weights by the softmax's input s/T; by the scores s it is J/T. Each row sums (Σ) to 0. Stripes mean negative; click a column to raise that score instead."];
+const MEANING = ["J 是权重对 softmax 的输入 s/τ 的导数；对分数 s 的导数是 J/τ。每行之和 Σ 为 0。条纹表示负数；点一列，就改为提高那一列的分数。",
+  "J is the derivative of the weights by the softmax's input s/τ; by the scores s it is J/τ. Each row sums (Σ) to 0. Stripes mean negative; click a column to raise that score instead."];
 
 /** How large the Jacobian of n weights can be. */
 function limits(n) {
@@ -96,7 +96,7 @@ function controls(model, commit, start) {
   const range = { key: 0.1, min: -REACH, max: REACH, step: 0.01 };
   const label = (j) => html("label", { textContent: `s${low(j)}` });
   const scores = start.scores.map((_, j) => slider(label(j), range, (s) => change(j, s)));
-  const temperature = slider(words("label", "温度", "temperature", "T"), { min: 0, max: TEMPERATURES.length - 1, step: 1 },
+  const temperature = slider(words("label", "温度", "temperature", "τ"), { min: 0, max: TEMPERATURES.length - 1, step: 1 },
     (i) => commit({ temperature: TEMPERATURES[i] }));
   const raised = choice(words("label", "提高哪个分数", "Raise which score"), start.scores.map((_, j) => [j, `s${low(j)}`]), (j) => commit({ raised: Number(j) }));
   const nearest = (T) => TEMPERATURES.reduce((best, each, i) => (Math.abs(each - T) < Math.abs(TEMPERATURES[best] - T) ? i : best), 0);
@@ -114,10 +114,10 @@ function render({ model, el }) {
   const now = () => Object.fromEntries(STATE.map((name) => [name, model.get(name)]));
   const { told, tell } = messages(), commit = committer(model), start = model.get("_start"), n = start.scores.length;
   const moved = controls(model, commit, start), names = start.scores.map((_, j) => `a${low(j)}`);
-  const weights = picture(346, 34 * n + 24, "注意力权重", "attention weights", "a = softmax(s/T)", "a");
+  const weights = picture(346, 34 * n + 24, "注意力权重", "attention weights", "a = softmax(s/τ)", "a");
   const drawWeights = bars(weights.node, names, { left: 34, right: 282, top: 0, row: 34, role: "a" });
   const matrix = matrixPicture(n, (j) => commit({ raised: j })), arrows = arrowPicture(n);
-  const heads = [["现在", "now", "a", "a"], ["J 的这一列", "column of J"], ["预测变化", "predicted", `J · ${RISE}/T`], ["实际变化", "actual"]];
+  const heads = [["现在", "now", "a", "a"], ["J 的这一列", "column of J"], ["预测变化", "predicted", `J · ${RISE}/τ`], ["实际变化", "actual"]];
   const table = numberTable(["权重", "weight"], heads, names.map((textContent) => html("th", { textContent })));
   const sentence = html("p", { className: "attn-verdict" });
   const note = (texts) => Object.assign(words("p", ...texts), { className: "attn-note" });

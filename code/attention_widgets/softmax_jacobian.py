@@ -23,7 +23,7 @@ def check_scores(scores, n=None):
 
 
 class SoftmaxJacobian(Widget):
-    """Weights a = softmax(s / T) of 2 to 6 scores s, and J = diag(a) − aᵀa, their derivative by s / T (not by s).
+    """Weights a = softmax(s / τ) of 2 to 6 scores s, and J = diag(a) − aᵀa, their derivative by s / τ (not by s).
 
     `raised` is the key whose score is raised a little to see how each weight answers.  Raises ValueError for what does
     not fit.
@@ -59,7 +59,7 @@ class SoftmaxJacobian(Widget):
     @t.default("still")
     def _still(self):
         names = [f"a[{j}]" for j in range(len(self.scores))]
-        parts = still_bars(0, "a = softmax(s/T)", "a", names, self.weights)
+        parts = still_bars(0, "a = softmax(s/τ)", "a", names, self.weights)
         top = 40 + 28 * len(names)
         parts += still_matrix(0, top, "J = diag(a) − aᵀa", "a", self.jacobian)
         title = "softmax 的权重与雅可比矩阵 | Weights of a softmax, and their Jacobian"
@@ -81,5 +81,5 @@ class SoftmaxJacobian(Widget):
         return math.sqrt((self.jacobian**2).sum())
 
     def __repr__(self):
-        scores, T, weights = short(self.scores), round(self.temperature, 4), short(self.weights)
-        return f"SoftmaxJacobian(scores={scores}, temperature={T:g}, weights={weights})"
+        scores, tau, weights = short(self.scores), round(self.temperature, 4), short(self.weights)
+        return f"SoftmaxJacobian(scores={scores}, temperature={tau:g}, weights={weights})"
