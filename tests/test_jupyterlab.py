@@ -55,6 +55,13 @@ def lab(tmp_path):
     server.wait(30)
 
 
+SHOW_DIAL = """async () => {
+  const { content } = jupyterapp.shell.currentWidget;
+  const index = content.widgets.findIndex((cell) => cell.model.sharedModel.getSource().includes("@interact"));
+  await content.scrollToItem(index, "center");
+}"""  # Lab keeps only what is near in the page
+
+
 def run_in_new_cell(page, source):
     """Append a cell with `source` and run it."""
     page.locator(".jp-Notebook .jp-Cell").last.click()
@@ -92,3 +99,22 @@ def test_notebook_runs_and_slider_and_trait_move_each_other(open_page, lab):
     run_in_new_cell(page, "calculator.scores = [-3.0] + calculator.scores[1:]")
     page.wait_for_function("document.querySelector('.attn-widget input[type=range]').value === '-3'", timeout=20_000)
     assert page.log.external == []
+
+
+def test_a_slider_is_answered_by_the_readers_own_function(open_page, lab):
+    page = open_page(viewport={"width": 1300, "height": 1400})
+    page.goto(f"{lab}/lab/tree/book/03_scaling_variance.ipynb")
+    page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
+    page.evaluate(RUN_ALL)
+    page.evaluate(SHOW_DIAL)
+    dial = page.locator(".widget-interact").first
+    dial.wait_for(timeout=60_000)
+    answer = dial.locator(".jp-OutputArea-output").first
+    before = answer.inner_text()
+    assert "std" in before and "scaled" in before
+    handle = dial.locator("[role=slider]")
+    for _ in range(8):
+        handle.press("ArrowRight")
+    changed = "([dial, before]) => !dial.querySelector('.jp-OutputArea-output').innerText.includes(before)"
+    page.wait_for_function(changed, arg=[dial.element_handle(), before.strip()], timeout=20_000)
+    assert int(float(handle.get_attribute("aria-valuenow"))) == 72

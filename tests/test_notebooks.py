@@ -131,7 +131,9 @@ def test_first_code_cell_imports_and_the_others_do_not(nb):
 
 def test_cells_are_short_and_keep_the_house_rules(nb):
     lengths = [len([line for line in c.source.splitlines() if line.strip()]) for c in code(nb)]
-    assert max(lengths[1:], default=0) <= 8 and median(lengths or [0]) <= 3  # the first cell imports, as much as it needs
+    assert (
+        max(lengths[1:], default=0) <= 8 and median(lengths or [0]) <= 3
+    )  # the first cell imports, as much as it needs
     for cell in code(nb):
         assert max(map(len, cell.source.splitlines())) <= 80, "wider than the page"
         assert not cell.source.rstrip().endswith(";"), "nbval ignores a trailing semicolon"

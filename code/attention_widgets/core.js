@@ -323,7 +323,7 @@ export function cells(node, rows, columns, { left, top, wide, high, role, most =
   return rows.map((title, i) => {
     const group = svg("g"), y = top + high * i, base = y + high / 2 + 4.5;
     const name = text(left - 7, base, title, { "text-anchor": "end", class: "attn-tick" });
-    const boxes = columns.map((_, j) => svg("rect", { x: left + wide * j + 1, y: y + 1, width: wide - 2, height: high - 2, class: "attn-cell" }));
+    const boxes = columns.map((_, j) => svg("rect", { x: left + wide * j + 1, y: y + 1, width: wide - 2, height: high - 2, class: "attn-box" }));
     const shades = columns.map((_, j) => svg("rect", { x: left + wide * j + 1, y: y + 1, width: wide - 2, height: high - 2, class: `attn-${role}` }));
     const texts = columns.map((_, j) => text(left + wide * (j + 0.5), base, ""));
     group.append(name, ...boxes, ...shades, ...texts);
