@@ -134,10 +134,10 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
     "only mu_q": ("只用了查询的均值", "using the mean of the queries alone"),
     "only mu_k": ("只用了键的均值", "using the mean of the keys alone"),
     "second moments": (
-        "算的是每个乘积平方的期望，没有减去期望的平方",
+        "算的是每个乘积平方的均值，没有减去均值的平方",
         "taking the mean square of each product, without subtracting the square of its mean",
     ),
-    "expectation": ("返回了分数的期望，不是方差", "returning the expected score, not its variance"),
+    "expectation": ("返回了分数的均值，不是方差", "returning the expected score, not its variance"),
     "variance after scaling": ("返回了缩放之后的方差", "returning the variance after the scaling"),
     "root d_k": ("乘了 √d_k，应乘 d_k", "multiplying by √d_k, not by d_k"),
     "d_k squared": ("乘了 d_k²，应乘 d_k", "multiplying by d_k², not by d_k"),

@@ -41,7 +41,7 @@ const PARTS = { // name: shape by letters, the terms of an entry [x, y] in symbo
     "A larger A[x,y] adds some of value y to output x; for L this counts as the dot product of row x of G and value y."],
   D: ["n_q n_k", "A[x,y]·(dA[x,y] − A[x,:]·dA[x,:])", "经过 softmax：减去这一行的加权平均，再乘以权重，所以每行之和 Σ 为 0。",
     "Through the softmax: less the row's weighted mean, times the weight; so the sum Σ of each row is 0."],
-  dQ: ["n_q d_k", "D[x,:]·K[:,y] / √dₖ", "查询 x 变动，它的每个分数按各个键变动。只有第 x 行的 D 起作用。",
+  dQ: ["n_q d_k", "D[x,:]·K[:,y] / √dₖ", "查询 x 变动，它的每个分数按各个键变动。D 里只有第 x 行起作用。",
     "Query x moves each of its scores along a key. Only row x of D counts."],
   dK: ["n_k d_k", "D[:,x]·Q[:,y] / √dₖ", "键 x 变动，每个查询对它的分数都变动，所以把各个查询的贡献加起来。",
     "Key x moves a score of every query, so the contributions of all queries are added."],
@@ -76,7 +76,7 @@ export function silence(G) {
   const none = G.flatMap((row, i) => (row.some(Boolean) ? [] : [i]));
   if (none.length === G.length) return ["G 全为 0：没有一个输出影响 L，所以每个梯度都恰好为 0。", "G is 0: no output matters to L, so every gradient is exactly 0."];
   if (!none.length) return ["每个查询的输出都影响 L，所以每个查询都可能得到梯度。", "Every query's output matters to L, so every query may get a gradient."];
-  return [`查询 ${none.join("、")} 的输出不影响 L：它在 dA、D、dQ 中的行恰好为 0，也不给键和值任何梯度。`,
+  return [`查询 ${none.join("、")} 的输出不影响 L：dA、D、dQ 中相应的行恰好为 0，键和值从这里也得不到梯度。`,
     `The output of query ${none.join(", ")} does not matter to L: its rows of dA, D and dQ are exactly 0, and it gives keys and values no gradient.`];
 }
 
@@ -141,7 +141,7 @@ function pulls(rows, columns, get, commit) {
 
 const PULL = ["+1：这个分量增大，L 也增大，所以走一步会把它压低；−1 相反；0：L 与它无关。",
   "+1: L grows with this component, so a step lowers it; −1: the opposite; 0: it does not matter to L."];
-const CELLS = ["写作 0 的虚线格恰好为 0；条纹表示负数；颜色的深浅各图自成比例。点一格，看它的算式。",
+const CELLS = ["写作 0 的虚线格恰好为 0；条纹表示负数；颜色的浓淡各图自成比例。点一格，看它的算式。",
   "Dashed cells with a 0 are exactly 0; stripes mean negative; each picture has its own scale of colour. Click a cell to see how it is computed."];
 
 function render({ model, el }) {
