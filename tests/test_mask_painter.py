@@ -103,7 +103,7 @@ SEEN_IN_ROW_1 = [[True, False, False], [True, True, True], [True, True, True]]
     ({"mask": SEEN_IN_ROW_1, "causal": True}, "因果掩码 \\+ 手工涂了 1 格。第 1 行能看到词元 2。$",
      "causal \\+ 1 painted by hand. Row 1 can see token 2.$"),
     ({"mask": [[False] * 3] * 3, "n_real": 0, "changed": True},
-     "填充掩码。没有一行能看到.*第 0、1、2 行全屏蔽：权重和输出都是 0（本书的约定）。改动.*没有一行的输出移动。",
+     "填充掩码。没有一行能看到.*第 0、1、2 行全屏蔽：权重和输出都是 0（本课程的规定）。改动.*没有一行的输出移动。",
      "padding. No row can see a later token. Rows 0, 1, 2 are fully masked: .* moved no output."),
     ({"mask": [[True, True, False], [True, True, True]], "offset": 1, "causal": True, "changed": True},
      "改动最后一个词元，第 2 行的输出移动。", "^Mask: causal. No row .* moved row 2.$"),
