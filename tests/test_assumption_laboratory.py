@@ -178,7 +178,7 @@ def test_the_axis_reaches_in_powers_of_two():
     ({"tied": True, "rho": -1, "mu_k": 1}, "q 与 k 不独立（q = k）。方差是 128，.*均值是 8，",
      "independent .q = k.. The variance is 128"),
     ({"repeated": True}, "各自的分量相关（全都相等）。方差是 4 096，.*方差是 64，与 d_k 成正比",
-     "components are not independent .all are equal.. .* the variance is 64, proportional to d_k"),
+     "components within q and k are correlated .all are equal.. .* the variance is 64, proportional to d_k"),
     ({"tied": True, "mu_q": 0.5, "repeated": True}, "（q = k）；均值不是 0（μ_q = 0.5，μ_k = 0.5）；各自的分量",
      "q = k.; the means are not 0 .μ_q = 0.5, μ_k = 0.5.; the components"),
 ])  # fmt: skip

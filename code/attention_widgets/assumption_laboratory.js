@@ -110,7 +110,7 @@ export function failing(state) {
   if (rho) found.push([`q 与 k 不独立（${because}）`, `q and k are not independent (${because})`]);
   const means = Object.entries({ "μ_q": mu_q, "μ_k": mu_k }).filter(([, mean]) => mean).map(([name, mean]) => `${name} = ${exact(mean)}`);
   if (means.length) found.push([`均值不是 0（${means.join("，")}）`, `the means are not 0 (${means.join(", ")})`]);
-  if (state.repeated) found.push(["各自的分量相关（全都相等）", "the components are not independent (all are equal)"]);
+  if (state.repeated) found.push(["各自的分量相关（全都相等）", "the components within q and k are correlated (all are equal)"]);
   return found;
 }
 
@@ -194,7 +194,7 @@ function numbers() {
 }
 
 const NOTE = [`q 和 k 的分量服从正态分布，方差都是 1；ρ 是 q 和 k 同一位置的分量之间的相关系数。模拟抽 ${SAMPLES} 对 q、k；± 后面是一个标准误。线段从均值向两边各伸出一个标准差。横轴不够长时，范围加倍。`,
-  `The components of q and k are normal with variance 1; ρ is the correlation of the components of q and k at the same place. The simulation draws ${SAMPLES} pairs of q and k; after ± stands one standard error. Each line reaches one standard deviation to either side of the mean. The axis doubles when it is too short.`];
+  `The components of q and k are normal with variance 1; ρ is the correlation of the components of q and k at the same place. The simulation draws ${SAMPLES} pairs of q and k; the number after ± is one standard error. Each line reaches one standard deviation to either side of the mean. Where the axis is too short, its range doubles.`];
 
 // ---------------------------------------------------------------- the whole
 const bar = (...nodes) => html("div", { className: "attn-bar" }, ...nodes);
