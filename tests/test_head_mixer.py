@@ -115,11 +115,14 @@ def test_the_page_moves_python():
 
 @pytest.mark.parametrize("given, words", [
     ({"tokens": ["one"]}, "there are 1 tokens; the head mixer shows 2 to 7"),
-    ({"tokens": "abcdefgh"}, "there are 8 tokens"),
+    ({"tokens": list("abcdefgh")}, "there are 8 tokens"),
+    ({"tokens": "the cat"}, "tokens must be a list of names, but it is 'the cat'"),
+    ({"tokens": 5}, "tokens must be a list of names, but it is 5"),
     ({"tokens": ["a", 3]}, "3 is no token; give words of 1 to 8 letters"),
     ({"tokens": ["a", "incomprehensible"]}, "'incomprehensible' is no token"),
     ({"query": 6}, "query 6 was asked for, but there are 6 tokens, counted from 0"),
     ({"query": -1}, "query -1 was asked for"),
+    ({"query": True}, "query is True; it must be a whole number"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_refused(given, words):
     with pytest.raises(ValueError, match=words):
