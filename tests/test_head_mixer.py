@@ -188,6 +188,8 @@ SEEN = """(widget) => {
     pins: [...output.querySelectorAll("path.attn-plain[d*='h10']")].map(tip),
     small: small.map((svg) => [...svg.querySelectorAll("g")].map(shades)),
     framed: small.map((svg) => number(svg.querySelector(".attn-frame"), "y")),
+    strokes: [...widget.querySelectorAll(".attn-frame")].map((ring) => getComputedStyle(ring).stroke)
+      .concat(getComputedStyle(widget.querySelector("label .attn-text-q")).color),
     on: [...attended.querySelectorAll("g")].map((group) => !group.classList.contains("attn-off")),
   };
 }"""
@@ -207,6 +209,7 @@ def assert_shows(widget, expected):
     np.testing.assert_allclose(seen["small"], attend(SENTENCE)[0], atol=1e-5)
     size = (164 - 46 - 2) / 6
     np.testing.assert_allclose(seen["framed"], 2 + size * expected.query, atol=1e-6)
+    assert len(set(seen["strokes"])) == 1, "the frames have the colour of q"
     sentence = widget.locator(".attn-verdict").inner_text()
     assert ("All four heads on" in sentence) if on.all() else (f"moved by {expected.moved:.4f}." in sentence)
 

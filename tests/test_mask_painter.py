@@ -102,6 +102,8 @@ SEEN_IN_ROW_1 = [[True, False, False], [True, True, True], [True, True, True]]
      "^Mask: none. Rows 0, 1 can see later tokens.$"),
     ({"mask": SEEN_IN_ROW_1, "causal": True}, "因果掩码 \\+ 手工涂了 1 格。第 1 行能看到词元 2。$",
      "causal \\+ 1 painted by hand. Row 1 can see token 2.$"),
+    ({"mask": [[True] * 3, [False] * 3, [False] * 3]}, "第 0 行能看到词元 1、2。",
+     "Row 0 can see tokens 1, 2. Rows 1, 2 are"),
     ({"mask": [[False] * 3] * 3, "n_real": 0, "changed": True},
      "填充掩码。没有一行能看到.*第 0、1、2 行全屏蔽：权重和输出都是 0（本书的约定）。改动.*没有一行的输出移动。",
      "padding. No row can see a later token. Rows 0, 1, 2 are fully masked: .* moved no output."),
@@ -217,10 +219,11 @@ def test_still_says_it_without_javascript():
     expected = MaskPainter(**SMALL, causal=True)
     assert {"<a>", "b&", "A", "z[0]"} <= set(texts) and not HAN.search("".join(texts))
     numbers = [
-        f"{x:g}".replace("-", "−") for x in (*expected.weights.ravel().round(4), *expected.output.ravel().round(4))
+        f"{x:.4f}".replace("-", "−") for x in (*expected.weights.ravel().round(4), *expected.output.ravel().round(4))
     ]
-    for number in set(numbers) - {"0", "1"}:
+    for number in set(numbers):
         assert texts.count(number) == numbers.count(number)
+    assert texts.count("1") == 6 and texts.count("0") == 3, "the mask"
 
 
 # ---------------------------------------------------------------- the page

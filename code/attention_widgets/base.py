@@ -143,12 +143,15 @@ def still(title, *groups):
 
 
 def still_table(x, heading, names, columns, rows, wide):
-    """Numbers in rows with names to their left, under columns with names; x is where the first column starts."""
-    parts = [svg_text(x, 16, heading)]
+    """Numbers in rows with names to their left, under columns with names; x is where the first column starts.
+
+    They have four decimals, none where all are whole.
+    """
+    parts, digits = [svg_text(x, 16, heading)], 4 if np.mod(np.array(rows, dtype=float), 1).any() else 0
     parts += [svg_text(x + wide * (j + 0.5), 40, column, "middle") for j, column in enumerate(columns)]
     for y, name, row in zip(range(64, 999, 24), names, rows, strict=False):
         parts.append(svg_text(x - 8, y, name, "end"))
-        texts = (f"{round(float(number), 4) + 0.0:g}".replace("-", "−") for number in row)
+        texts = (f"{round(float(number), 4) + 0.0:.{digits}f}".replace("-", "−") for number in row)
         parts += [svg_text(x + wide * (j + 0.5), y, text, "middle") for j, text in enumerate(texts)]
     return "".join(parts)
 
