@@ -59,9 +59,9 @@ export function verdict(state, { moved, later }, tokens) {
   const leaking = rowsThat((seen) => seen.length, later, queries), went = rowsThat((far) => far > 0, moved, queries);
   const empty = rowsThat((row) => !row.some(Boolean), state.mask, queries);
   const said = [origin(state, tokens.length)];
-  const seen = leaking.n === 1 && later.flat().map((j) => tokens[j]).join(", ");
+  const seen = leaking.n === 1 ? later.flat().map((j) => tokens[j]) : [];
   if (!leaking.n) said.push(["没有一行能看到后来的词元。", "No row can see a later token."]);
-  else if (seen) said.push([`${leaking.zh}能看到词元 ${seen}。`, `${Row(leaking)} can see token ${seen}.`]);
+  else if (seen.length) said.push([`${leaking.zh}能看到词元 ${seen.join("、")}。`, `${Row(leaking)} can see ${seen.length > 1 ? "tokens" : "token"} ${seen.join(", ")}.`]);
   else said.push([`${leaking.zh}能看到后来的词元。`, `${Row(leaking)} can see later tokens.`]);
   if (empty.n) said.push([`${empty.zh}全屏蔽：权重和输出都是 0（本课程的规定）。`,
     `${Row(empty)} ${empty.n > 1 ? "are" : "is"} fully masked: weights and output 0 (by our convention).`]);
