@@ -154,6 +154,10 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
         "返回了最大权重的平均，没有和界限比",
         "returning the mean of the largest weights, without the limit",
     ),
+    "at the limit": (
+        "最大权重等于界限的行也算了进去，应超过界限才算",
+        "counting rows whose largest weight equals the limit too; only those above it count",
+    ),
     "each row": ("逐行返回了是否超过界限，没有求平均", "returning an answer for each row, not the share of rows"),
     # gradients
     "diagonal only": ("只留了对角线，漏了 −a_j·a_j′ 各项", "keeping the diagonal alone, without the entries −a_j·a_j'"),
@@ -264,6 +268,11 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
     "uniform row": (
         "全屏蔽行的权重处处相等（用 −1e9 填就会这样），应全是 0",
         "giving a fully masked row equal weights, as filling with −1e9 does; they must be 0",
+    ),
+    "-1e4": (
+        "用 −1e4 这样的有限数代替了 −∞：可见的分数比它还小时，权重就给了挡住的键",
+        "filling in a finite number such as −1e4 in place of −∞: "
+        "where visible scores are lower still, the weight goes to blocked keys",
     ),
     "-1e9 added": (
         "加上了 −1e9：在全屏蔽行里它前后抵消，等于没有掩码",
