@@ -12,6 +12,7 @@ stand beside it: this is for learning, not for marks.
 
 import contextlib
 import math
+import numbers
 import traceback
 import warnings
 from html import escape
@@ -80,13 +81,12 @@ def complaint(problem, fn, trials):
         return writes(trial.changed)
     values = results(problem, trial.value)
     if values is None:
-        return wrong_count(problem.parts, trial.value)
+        return wrong_count(problem.parts, trial.value, *given(problem, case))
     for part, value, want in zip(problem.parts, values, wanted(problem, case), strict=True):
         result = as_numbers(value)
-        if want.dtype == bool and result is not None and result.dtype != bool:
-            return not_boolean(part, value)
-        if result is None or (result.dtype == bool and want.dtype != bool):
-            return wrong_type(part, value)
+        if result is None or (result.dtype == bool) != (want.dtype == bool):
+            said = not_boolean if want.dtype == bool else wrong_type
+            return said(part, value, *given(problem, case))
         if not same(result, want):
             mistake = known_mistake(problem, fn, trials)
             if mistake:
@@ -103,7 +103,8 @@ def results(problem, value):
     """What was returned, one by one; None if it is not as many as there should be."""
     if len(problem.parts) == 1:
         return [value]
-    return value if isinstance(value, (tuple, list)) and len(value) == len(problem.parts) else None
+    several = isinstance(value, (tuple, list)) or (isinstance(value, np.ndarray) and value.ndim == 1)
+    return value if several and len(value) == len(problem.parts) else None
 
 
 def wanted(problem, case):
@@ -157,8 +158,11 @@ def is_stub(trial):
 
 def as_numbers(value):
     """The value as an array, or None if it holds anything but real numbers, or True and False."""
-    if isinstance(value, int) and not isinstance(value, bool):  # of any size
-        return np.asarray(float(value) if abs(value) < 1e300 else math.inf)
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):  # a fraction, SymPy's, or of any size
+        try:
+            return np.asarray(float(value))
+        except OverflowError:
+            return np.asarray(math.inf if value > 0 else -math.inf)
     try:
         array = np.asarray(value)
         return array if array.dtype.kind in "fiub" else None
@@ -183,6 +187,8 @@ UNSOLVED = (
 
 
 def kind(value):
+    if value is None:
+        return "None"
     return f"ndarray ({value.dtype})" if isinstance(value, np.ndarray) else type(value).__name__
 
 
@@ -240,30 +246,51 @@ def writes(changed):
     )
 
 
-def wrong_count(parts, value):
+def wrong_count(parts, value, zh_given, en_given):
     wanted = ", ".join(parts)
     return (
-        f"应返回 {len(parts)} 个结果：{wanted}。得到的是 {kind(value)}。",
-        f"it must return {len(parts)} results, {wanted}, and returns {kind(value)}.",
+        f"{zh_given}应返回 {len(parts)} 个结果：{wanted}。得到的是 {kind(value)}。",
+        f"{en_given}it must return {len(parts)} results, {wanted}, and returns {kind(value)}.",
     )
 
 
-def wrong_type(part, value):
+def what_for_what(part, value):
+    """The beginning and the end of a sentence about a value that is no array of the right kind."""
     zh, en = (f"{part} 应是", f"{part} must be") if part else ("应返回", "it must return")
+    mixed = isinstance(value, (tuple, list)) and as_numbers(value) is None
+    zh_end, en_end = ("，其中各项的形状不同，或者不全是数", ", whose items differ in shape or are no numbers")
+    return zh, en, kind(value) + zh_end * mixed, kind(value) + en_end * mixed
+
+
+def wrong_type(part, value, zh_given, en_given):
+    zh, en, zh_got, en_got = what_for_what(part, value)
     return (
-        f"{zh}实数（一个，或一个数组），得到的是 {kind(value)}。",
-        f"{en} real numbers, one or an array of them, not {kind(value)}.",
+        f"{zh_given}{zh}实数（一个，或一个数组），得到的是 {zh_got}。",
+        f"{en_given}{en} real numbers, one or an array of them, not {en_got}.",
     )
 
 
-def not_boolean(part, value):
-    zh, en = (f"{part} 应是", f"{part} must be") if part else ("应返回", "it must return")
+def not_boolean(part, value, zh_given, en_given):
+    zh, en, zh_got, en_got = what_for_what(part, value)
     return (
-        f"{zh}布尔数组，只含 True 和 False，得到的是 {kind(value)}。比较（<、<= 等）的结果就是布尔数组；"
+        f"{zh_given}{zh}布尔数组，只含 True 和 False，得到的是 {zh_got}。比较（<、<= 等）的结果就是布尔数组；"
         "0 和 1 不行，当掩码用时它们会被加到分数上。",
-        f"{en} a boolean array, of True and False, not {kind(value)}. A comparison (<, <= …) gives one; 0 and 1 will "
-        "not do: used as a mask, they are added to the scores.",
+        f"{en_given}{en} a boolean array, of True and False, not {en_got}. A comparison (<, <= …) gives one; 0 and 1 "
+        "will not do: used as a mask, they are added to the scores.",
     )
+
+
+def too_narrow(dtype, want):
+    """What an array of this type cannot hold, if it is asked to."""
+    if dtype.kind in "iu" and not np.array_equal(want, np.round(want)):
+        return (
+            f"类型 {dtype} 装不下小数：zeros_like 照搬所给数组的类型，zeros(形状) 则是浮点数。",
+            f" An array of {dtype} holds no fractions: zeros_like takes the type of its model, zeros(shape) is of "
+            "floats.",
+        )
+    if dtype == np.float16:
+        return "float16 只有大约三位有效数字，float32 就够了。", " float16 has about three digits; float32 is enough."
+    return "", ""
 
 
 def known(zh, en):
@@ -279,12 +306,13 @@ def wrong_numbers(part, got, want, returned, zh_given, en_given):
             f"形状不对。{zh}应是 {zh_shape}，得到的是 {got.shape}，类型 {returned}。",
             f"wrong shape: {en} must be {en_shape}, and yours is {got.shape}, of type {returned}.",
         )
-    if not np.isfinite(got[np.isfinite(want)]).all():
+    if np.isfinite(want).all() and not np.isfinite(got).all():
         return (
             f"{zh}里有不该有的 NaN 或无穷大。是 exp 上溢了，还是除以了 0，或者算了 0·∞、∞ − ∞？",
             f"{en} holds NaN or infinity where it should not. Did exp overflow, or was there a division by 0, "
             "0 · ∞ or ∞ − ∞?",
         )
+    zh_narrow, en_narrow = too_narrow(got.dtype, want)
     if want.ndim and (want.size > NUMBERS_SHOWN or "=" not in zh_given):
         at = tuple(np.argwhere(~np.isclose(got, want, **TOLERANCE))[0])
         got, want = got[at], want[at]
@@ -292,8 +320,8 @@ def wrong_numbers(part, got, want, returned, zh_given, en_given):
         zh, en = f"{zh}的 [{where}] 处", f"{en} at [{where}]"
     digits = next((d for d in (4, 8) if shown(got, d) != shown(want, d)), 12)
     return (
-        f"数不对。{zh}应是 {shown(want, digits)}，得到的是 {shown(got, digits)}。",
-        f"wrong numbers: {en} must be {shown(want, digits)}, and yours is {shown(got, digits)}.",
+        f"数不对。{zh}应是 {shown(want, digits)}，得到的是 {shown(got, digits)}。{zh_narrow}",
+        f"wrong numbers: {en} must be {shown(want, digits)}, and yours is {shown(got, digits)}.{en_narrow}",
     )
 
 
@@ -303,4 +331,4 @@ def shown(x, digits=4):
         return f"[{', '.join(shown(row, digits) for row in x)}]"
     if isinstance(x, (bool, np.bool_)):
         return str(bool(x))
-    return str(int(x)) if float(x).is_integer() else f"{x:.{digits}g}"
+    return str(int(x)) if float(x).is_integer() and abs(float(x)) < 1e7 else f"{x:.{digits}g}"

@@ -87,7 +87,7 @@ def attention_backward_by_course(G, Q, K, V):
 
 ALTERNATIVES = {
     "gap_ratio": [
-        lambda gap, d_k: np.exp([gap, gap / np.sqrt(d_k)]).tolist(),
+        lambda gap, d_k: np.exp([gap, gap / np.sqrt(d_k)]),
         lambda gap, d_k: (math.e**gap, (math.e**gap) ** (1 / d_k**0.5)),
         lambda gap, d_k: [np.divide(*softmax_by_rows([x, 0.0])) for x in (gap, gap * d_k**-0.5)],
     ],
@@ -255,6 +255,7 @@ WRONG = {
         "count": lambda S, limit: sum(max(row) > limit for row in softmax_by_rows(S)),
         "percentage": lambda S, limit: share_by_loop(S, limit) * 100,
         "below": lambda S, limit: 1 - share_by_loop(S, limit),
+        "at the limit": lambda S, limit: sum(max(row) >= limit for row in softmax_by_rows(S)) / len(S),
         "weights, not rows": lambda S, limit: np.count_nonzero(softmax_by_rows(S) > limit) / S.size,
         "once for each weight": lambda S, limit: np.count_nonzero(softmax_by_rows(S) > limit) / len(S),
         "columns counted": lambda S, limit: np.mean([max(column) > limit for column in softmax_by_rows(S).T]),

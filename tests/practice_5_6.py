@@ -290,6 +290,7 @@ WRONG = {
         "rows for keys": with_mask(lambda keep: keep.T),
         "NaN row": masked_by(infinite),
         "uniform row": masked_by(lambda S, keep: np.where(keep, S, np.finfo(float).min)),
+        "-1e4": masked_by(lambda S, keep: np.where(keep, S, -1e4), after=empty_rows_0),
         "-1e9 added": masked_by(lambda S, keep: S - 1e9 * ~keep),
         "ones added": masked_by(np.add),
         "zero scores": masked_by(np.multiply),
@@ -305,6 +306,7 @@ WRONG = {
         "axis 0": masked_by(infinite, softmax_axis_0, after=empty_rows_0),
         "all at once": masked_by(infinite, WEIGHTS["all at once"], after=empty_rows_0),
         "overflow": masked_by(infinite, WEIGHTS["overflow"], after=empty_rows_0),
+        "largest of all": masked_by(infinite, WEIGHTS["largest of all"], after=empty_rows_0),
     },
     "split": {
         "split by reshape": cut_by_reshape,

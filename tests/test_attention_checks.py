@@ -4,9 +4,11 @@ known mistake, written here as a learner would write it, is called by its name."
 import json
 import math
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
+import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -135,6 +137,36 @@ def test_a_softmax_less_another_entry_than_the_largest_is_rejected(place):
     assert not verdict and "NaN or infinity" in verdict.en
 
 
+def clipped(x):
+    return am.softmax(np.clip(x, -50, 50))
+
+
+def less_the_mean(x):
+    e = np.exp(x - x.mean(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize("weights", [clipped, less_the_mean])
+def test_of_mistakes_that_leave_one_number_none_is_taken_for_another(weights):
+    verdict = check(called("saturated_share", lambda S, limit: (weights(S).max(axis=-1) > limit).mean()))
+    assert not verdict and "exactly" not in verdict.en
+
+
+def test_the_root_of_d_v_is_not_taken_for_another_root():
+    def multi_head(X, W_Q, W_K, W_V, W_O, n_head):
+        d_k, d_v = W_K.shape[1] / n_head, W_V.shape[1] / n_head
+        return SOLUTIONS["multi_head"](X, W_Q * np.sqrt(d_k / d_v), W_K, W_V, W_O, n_head)
+
+    verdict = check(multi_head)
+    assert not verdict and "exactly" not in verdict.en
+
+
+@pytest.mark.parametrize("fill", [-30, -100, -1e4, -65504])
+def test_any_finite_number_that_is_not_low_enough_has_one_name(fill):
+    wrong = practice_5_6.masked_by(lambda S, keep: np.where(keep, S, fill), after=practice_5_6.empty_rows_0)
+    assert MISTAKES["-1e4"][1] in check(called("masked_attention", wrong)).en
+
+
 @pytest.mark.parametrize("wrong_root", [lambda Q, K: math.isqrt(K.shape[1]), lambda Q, K: max(K.shape) ** 0.5])
 def test_a_mistake_is_not_named_that_is_wrong_where_the_function_is_right(wrong_root):
     verdict = check(called("scaled", lambda Q, K: Q @ K.T / wrong_root(Q, K)))
@@ -189,6 +221,46 @@ def test_shape_and_type_are_told_apart_from_numbers():
     assert "not ndarray (complex128)" in check(called("scaled", lambda Q, K: Q @ K.T + 0j)).en
 
 
+def test_a_value_of_the_wrong_kind_is_told_with_the_input_that_led_to_it():
+    assert check(called("score_variance", lambda d_k, a, b: d_k * (1 + a * a + b * b) if a else None)).en == (
+        "✗ score_variance: for d_k = 64, mu_q = 0, mu_k = 0, it must return real numbers, one or an array of them, "
+        "not None."
+    )
+    verdict = check(called("causal", lambda n_q, n_k, offset: am.causal_mask(n_q, n_k, offset) if n_q > 1 else None))
+    assert "for n_q = 1, n_k = 4, offset = 3, it must return a boolean array" in verdict.en
+    assert "n_q = 1，n_k = 4，offset = 3 时，应返回布尔数组" in verdict.zh
+    verdict = check(called("gap_ratio", lambda gap, d_k: SOLUTIONS["gap_ratio"](gap, d_k) if gap > 0 else None))
+    assert "for gap = 0, d_k = 5, it must return 2 results, before, after, and returns None." in verdict.en
+    verdict = check(called("padding", lambda lengths, n_k: [[True] * n for n in lengths]))
+    assert "not list, whose items differ in shape or are no numbers." in verdict.en and "形状不同" in verdict.zh
+
+
+def test_a_type_that_cannot_hold_the_numbers_is_told():
+    def made_like(model):
+        def softmax_backward(a, da):
+            D = np.zeros_like(model(a, da))
+            D[...] = am.softmax_backward(a, da)
+            return D
+
+        return check(softmax_backward)
+
+    assert made_like(lambda a, da: 1.0 * da)
+    verdict = made_like(lambda a, da: da)
+    assert "An array of int64 holds no fractions: zeros_like takes" in verdict.en and "装不下小数" in verdict.zh
+    assert "holds no fractions" not in check(called("split", lambda X, n_head: X.reshape(n_head, len(X), -1) + 1)).en
+    assert (
+        "float16 has about three digits" in check(called("scaled", lambda Q, K: np.float16(am.scaled_scores(Q, K)))).en
+    )
+
+
+def test_numbers_of_any_exact_kind_are_numbers():
+    def exactly(number):
+        return check(called("score_variance", lambda d_k, *mu: number(d_k * (1 + sum(m * m for m in mu)))))
+
+    assert exactly(Fraction) and exactly(sp.sympify) and exactly(np.float32)
+    assert not exactly(lambda x: sp.sympify(x) + 1) and not exactly(lambda x: Fraction(x) / 2)
+
+
 def test_a_mask_must_be_boolean_and_numbers_must_not():
     verdict = check(called("causal", lambda *x: np.tril(np.ones(x[:2], dtype=int), x[2])))
     assert "must return a boolean array, of True and False, not ndarray (int64)." in verdict.en
@@ -212,9 +284,11 @@ def test_a_mask_must_be_boolean_and_numbers_must_not():
 
 def test_infinity_is_right_where_it_is_asked_for_and_nowhere_else():
     assert (
-        "NaN or infinity where it should not"
+        "must be [[0, -inf], [0, 0]], and yours is [[-inf, -inf], [-inf, -inf]]"
         in check(called("to_additive", lambda keep: np.full(keep.shape, -np.inf))).en
     )
+    assert "yours is [[0, -1e+30], [0, 0]]" in check(called("to_additive", lambda keep: np.where(keep, 0, -1e30))).en
+    assert "NaN or infinity where it should not" in check(called("scaled", lambda Q, K: Q @ K.T - np.inf)).en
     assert (
         "must be [[0, -inf], [0, 0]], and yours is [[0, -5], [0, 0]]"
         in check(called("to_additive", lambda keep: 5.0 * keep - 5)).en

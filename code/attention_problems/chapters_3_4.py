@@ -114,6 +114,13 @@ def unscaled(A, D, G, Q, K, r):
 
 # ------------------------------------------------------------------------------------------------------------ problems
 
+FAR_FROM_ZERO = [  # where exp goes wrong without the row's own maximum; each way of it leaves another share
+    [-1000.0, -1000.0, -1001.0],  # not saturated
+    [1000.0, 0.0, -1000.0],
+    *[[-1001.0, -1020.0, -1030.0]] * 2,
+    *[[0.0, -40.0, -45.0]] * 2,
+]
+
 GAP_RATIO = Problem(
     axes="gap, d_k",
     right=right_gap_ratio,
@@ -183,7 +190,8 @@ SATURATED_SHARE = Problem(
         (np.array([[3.0, 0.0], [0.5, 1.0]]), 0.7),
         *((3 * S, limit) for (S,), limit in zip(drawn("S n_q n_k"), (0.6, 0.3, 0.99, 0.7, 0.5, 0.9), strict=True)),
         *((3 * S, 0.25) for (S,) in drawn("S d_model n_k")[:2]),
-        (np.array([[1000.0, 0.0, -1000.0], [-1000.0, -1000.0, -1001.0], [-1001.0, -1020.0, -1030.0]]), 0.99),
+        (np.array(FAR_FROM_ZERO), 0.99),
+        (np.array([[2.0], [-1.0]]), 1),  # each weight is 1: it does not exceed the limit
         in_float32((2 * drawn("S d_model d_k")[0][0], 0.5)),
     ),
     mistakes={
@@ -192,6 +200,7 @@ SATURATED_SHARE = Problem(
         "count": lambda S, limit: (softmax(S).max(axis=-1) > limit).sum(),
         "percentage": lambda S, limit: 100 * (softmax(S).max(axis=-1) > limit).mean(),
         "below": lambda S, limit: (softmax(S).max(axis=-1) <= limit).mean(),
+        "at the limit": lambda S, limit: (softmax(S).max(axis=-1) >= limit).mean(),
         "weights, not rows": lambda S, limit: (softmax(S) > limit).mean(),
         "once for each weight": lambda S, limit: (softmax(S) > limit).sum() / len(S),
         "columns counted": lambda S, limit: (softmax(S).max(axis=0) > limit).mean(),
@@ -233,7 +242,7 @@ SOFTMAX_BACKWARD = Problem(
             for axes in ("a n_q n_k, da n_q n_k", "a d_k n_q n_k, da d_k n_q n_k")
             for a, da in drawn(axes)
         ),
-        arrays([0.25, 0.25, 0.5], [1, 2, 4]),
+        (np.array([0.25, 0.25, 0.5]), np.array([1, 2, 4])),  # what is made like da holds no fractions
         arrays([1], [3]),
         arrays([[1, 0], [0.5, 0.5]], [[1000, -1000], [1000, 1000]]),
         in_float32((as_weights(drawn("a n_q d_v")[0][0]), drawn("a n_q d_v")[0][0])),

@@ -90,8 +90,8 @@ def masked(case, hide=()):
 
 
 QKV = drawn("Q n_q d_k, K n_k d_k, V n_k d_v")
-LARGE = arrays([[2000, 0], [0, 2000]], [[1, 0], [-1, 1]], [[1, 2], [3, 4]])  # scaled scores beyond ±1000
-HEADS = ((2, 3, 4, 2, 5), (3, 4, 2, 5, 7), (1, 2, 3, 1, 4), (4, 1, 2, 3, 3), (1, 1, 1, 1, 1))
+LARGE = arrays([[2e5, 0], [0, 2e5]], [[1, 0], [-1, 1]], [[1, 2], [3, 4]])  # scaled scores beyond ±65504
+HEADS = ((2, 3, 4, 6, 5), (3, 4, 2, 5, 7), (1, 2, 3, 5, 4), (4, 1, 2, 3, 3), (1, 1, 1, 1, 1))
 
 
 def of_heads(shapes, numbers=HEADS):
@@ -308,6 +308,9 @@ MASKED_ATTENTION = Problem(
         "rows for keys": masking(lambda S, keep: blocking(S, keep.T)),
         "NaN row": masking(lambda S, keep: softmax(np.where(keep, S, -np.inf))),
         "uniform row": masking(lambda S, keep: softmax(np.where(keep, S, -1e9))),
+        "-1e4": masking(
+            lambda S, keep: np.where(keep.any(axis=-1, keepdims=True), softmax(np.where(keep, S, -1e4)), 0)
+        ),
         "-1e9 added": masking(lambda S, keep: softmax(S + np.where(keep, 0, -1e9))),
         "ones added": masking(lambda S, keep: softmax(S + keep)),
         "zero scores": masking(lambda S, keep: softmax(S * keep)),
@@ -316,7 +319,10 @@ MASKED_ATTENTION = Problem(
         "order": lambda Q, K, V, keep: masking()(Q, K, V, keep)[::-1],
         "K for V": lambda Q, K, V, keep: masking()(Q, K, K, keep),
         **{key: masking(scores=wrong) for key, wrong in WRONG_SCORES.items() if "twice" not in key},
-        **{key: masking(blocking_by(WRONG_WEIGHTS[key])) for key in ("axis 0", "all at once", "overflow")},
+        **{
+            key: masking(blocking_by(WRONG_WEIGHTS[key]))
+            for key in ("axis 0", "all at once", "overflow", "largest of all")
+        },
     },
     parts=("Z", "A"),
 )

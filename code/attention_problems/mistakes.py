@@ -134,10 +134,10 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
     "only mu_q": ("只用了查询的均值", "using the mean of the queries alone"),
     "only mu_k": ("只用了键的均值", "using the mean of the keys alone"),
     "second moments": (
-        "算的是每个乘积平方的期望，没有减去期望的平方",
+        "算的是每个乘积平方的均值，没有减去均值的平方",
         "taking the mean square of each product, without subtracting the square of its mean",
     ),
-    "expectation": ("返回了分数的期望，不是方差", "returning the expected score, not its variance"),
+    "expectation": ("返回了分数的均值，不是方差", "returning the expected score, not its variance"),
     "variance after scaling": ("返回了缩放之后的方差", "returning the variance after the scaling"),
     "root d_k": ("乘了 √d_k，应乘 d_k", "multiplying by √d_k, not by d_k"),
     "d_k squared": ("乘了 d_k²，应乘 d_k", "multiplying by d_k², not by d_k"),
@@ -153,6 +153,10 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
     "mean weight": (
         "返回了最大权重的平均，没有和界限比",
         "returning the mean of the largest weights, without the limit",
+    ),
+    "at the limit": (
+        "最大权重等于界限的行也算了进去，应超过界限才算",
+        "counting rows whose largest weight equals the limit too; only those above it count",
     ),
     "each row": ("逐行返回了是否超过界限，没有求平均", "returning an answer for each row, not the share of rows"),
     # gradients
@@ -213,11 +217,11 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
         "挡住了对角线，自己的位置应该可见",
         "blocking the diagonal: a query may attend to its own position",
     ),
-    "one ahead": ("多放过了一个未来的键", "letting one future key through"),
+    "one ahead": ("多放进了一个未来的键", "letting one future key through"),
     "offset unused": ("没有用 offset", "not using the offset"),
     "bottom right": ("没有看 offset，总是对齐到右下角", "aligning at the bottom right, whatever the offset"),
     "offset backwards": ("offset 的方向反了", "counting the offset backwards"),
-    "flipped": ("True 和 False 反了：True 表示可见", "exchanging True and False: True means may attend"),
+    "flipped": ("True 和 False 反了：True 表示可以看", "exchanging True and False: True means may attend"),
     "nothing blocked": ("什么也没有挡住，处处是 True", "blocking nothing: True everywhere"),
     "future": ("留下了未来，挡住了过去", "keeping the future and blocking the past"),
     "last key only": (
@@ -232,7 +236,7 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
         "少了查询的轴，形状应是 (batch, 1, n_k)",
         "leaving out the axis for the queries: (batch, 1, n_k)",
     ),
-    "one padded key": ("多放过了一个填充的键", "letting one padded key through"),
+    "one padded key": ("多放进了一个填充的键", "letting one padded key through"),
     "last real key": ("最后一个真实的键也挡住了", "blocking the last real key too"),
     "never empty": ("把长度 0 当成了 1", "treating length 0 as 1"),
     "on the left": ("把填充放在了开头，它在末尾", "putting the padding at the beginning; it is at the end"),
@@ -262,18 +266,23 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
         "letting a fully masked row become 0/0, which is NaN: write 0 where a row sees no key",
     ),
     "uniform row": (
-        "全屏蔽行的权重成了处处相等，应全是 0（用 −1e9 填就会这样）",
+        "全屏蔽行的权重处处相等（用 −1e9 填就会这样），应全是 0",
         "giving a fully masked row equal weights, as filling with −1e9 does; they must be 0",
+    ),
+    "-1e4": (
+        "用 −1e4 这样的有限数代替了 −∞：可见的分数比它还小时，权重就给了挡住的键",
+        "filling in a finite number such as −1e4 in place of −∞: "
+        "where visible scores are lower still, the weight goes to blocked keys",
     ),
     "-1e9 added": (
         "加上了 −1e9：在全屏蔽行里它前后抵消，等于没有掩码",
         "adding −1e9, which cancels in a fully masked row, as if nothing were masked",
     ),
-    "ones added": ("掩码当作 0 和 1 加到了分数上", "adding the mask to the scores as 0 and 1"),
+    "ones added": ("把掩码当作 0 和 1 加到了分数上", "adding the mask to the scores as 0 and 1"),
     "zero scores": ("把挡住的分数写成了 0，可是 exp(0) 是 1", "setting blocked scores to 0; but exp(0) is 1"),
-    "zeroed after": ("softmax 之后才清零，没有重新归一", "zeroing weights after the softmax, without renormalizing"),
+    "zeroed after": ("softmax 之后才清零，没有重新归一化", "zeroing weights after the softmax, without renormalizing"),
     "renormalized": (
-        "先对全部的键做了 softmax，再清零、归一：挡住的分数很大时，其余的权重已经下溢成 0",
+        "先对全部的键做了 softmax，再清零、归一化：挡住的分数很大时，其余的权重已经下溢成 0",
         "taking the softmax over all keys, then zeroing and renormalizing: "
         "where a blocked score is large, the other weights have underflowed to 0",
     ),
