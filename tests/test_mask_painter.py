@@ -108,7 +108,7 @@ SEEN_IN_ROW_1 = [[True, False, False], [True, True, True], [True, True, True]]
      "填充掩码。没有一行能看到.*第 0、1、2 行全屏蔽：权重和输出都是 0（本课程的规定）。改动.*没有一行的输出移动。",
      "padding. No row can see a later token. Rows 0, 1, 2 are fully masked: .* moved no output."),
     ({"mask": [[True, True, False], [True, True, True]], "offset": 1, "causal": True, "changed": True},
-     "改动最后一个词元，第 2 行的输出移动。", "^Mask: causal. No row .* moved row 2.$"),
+     "改动最后一个词元，第 2 行的输出移动。", "^Mask: causal. No row .* moved the output of row 2.$"),
 ])  # fmt: skip
 def test_the_sentence_says_what_the_mask_is_and_does(state, zh, en):
     state = {"causal": False, "n_real": 3, "offset": 0, "changed": False} | state

@@ -26,15 +26,15 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
     ),
     "no keepdims": (
         "除以各行之和时没有 keepdims，除错了方向",
-        "dividing by the row sums without keepdims, the wrong way",
+        "dividing by the row sums without keepdims, along the wrong axis",
     ),
     "max no keepdims": (
         "减去各行最大值时没有 keepdims，减错了方向",
-        "subtracting the row maxima without keepdims, the wrong way",
+        "subtracting the row maxima without keepdims, along the wrong axis",
     ),
     "never keepdims": (
         "取最大值与求和都没有 keepdims，都弄错了方向",
-        "taking maxima and sums without keepdims, both the wrong way",
+        "taking maxima and sums without keepdims, both along the wrong axis",
     ),
     "all at once": (
         "对所有的数一起做了 softmax，没有逐行做",
@@ -60,7 +60,7 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
     # sums and shapes
     "not summed": ("算出了各个乘积，没有相加", "leaving the products unsummed"),
     "summed wrongly": ("沿错了轴求和", "summing along the wrong axis"),
-    "one number": ("把所有乘积加成了一个数", "adding up all products to one number"),
+    "one number": ("把所有乘积加成了一个数", "adding up all products into one number"),
     "row": ("多了一个轴，结果成了只有一行的矩阵", "keeping one axis too many: a matrix with one row"),
     "column": ("多了一个轴，结果成了只有一列的矩阵", "keeping one axis too many: a matrix with one column"),
     "outer": ("求了外积，每个分量都和每个分量相乘", "taking the outer product, every component with every other"),
@@ -114,7 +114,7 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
         "returning the results in the wrong order: the mean comes first, then the variance",
     ),
     "by n minus 1": ("方差除以了 n − 1，这道题除以 n", "dividing the variance by n − 1; this problem divides by n"),
-    "deviation": ("返回了标准差，应是方差，不开方", "returning the standard deviation; the variance has no root"),
+    "deviation": ("返回了标准差，应是方差，不开方", "returning the standard deviation, not the variance, its square"),
     "mean not subtracted": ("求方差时没有减去均值", "not subtracting the mean before squaring"),
     "variance not averaged": ("偏差的平方只相加，没有除以 n", "adding up the squared deviations without dividing by n"),
     "all pairs": (
@@ -123,7 +123,7 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
     ),
     "each product": (
         "对单个乘积求了均值和方差，没有先加成点积",
-        "taking the moments of the single products, before they are summed to dot products",
+        "taking the moments of the single products, before they are summed into dot products",
     ),
     "over draws": ("先沿抽样求了和，应沿分量求和", "summing over the draws; a dot product sums over the components"),
     "no means": ("没有用均值，那是均值都为 0 时的方差", "leaving out the means: that is the variance when both are 0"),
@@ -171,7 +171,7 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
     "identity": ("用单位矩阵代替了 diag(a)", "using the identity in place of diag(a)"),
     "one everywhere": (
         "每一处的 δ 都当成了 1，它只在对角线上是 1",
-        "taking δ as 1 everywhere; it is 1 on the diagonal alone",
+        "taking δ as 1 everywhere; it is 1 only on the diagonal",
     ),
     "a on all rows": ("a 加到了每一行，应只放在对角线上", "putting a into every row; it belongs on the diagonal"),
     "signs": ("正负号全反了", "reversing all signs"),
@@ -181,7 +181,7 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
         "沿倒数第二个轴求了和，应沿最后一个",
         "summing along the last axis but one, not along the last",
     ),
-    "sum no keepdims": ("求和时没有 keepdims，减错了方向", "subtracting sums taken without keepdims, the wrong way"),
+    "sum no keepdims": ("求和时没有 keepdims，减错了方向", "subtracting sums without keepdims, along the wrong axis"),
     "sum of all": ("所有的数加成了一个和，应每行各有一个", "taking one sum over all numbers, not one for each row"),
     "mean for sum": ("减去的是平均，应是总和", "subtracting the mean, not the sum"),
     "sum added": ("每行的和加上去了，应减去", "adding the row sum, not subtracting it"),
@@ -197,7 +197,7 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
         "返回的次序反了，应先 dW_Q 后 dX",
         "returning the results in the wrong order: dW_Q comes first, then dX",
     ),
-    "dW_Q averaged": ("dW_Q 对各行取了平均，应求和", "averaging dW_Q over the rows, not summing"),
+    "dW_Q averaged": ("dW_Q 对各行取了平均，应求和", "averaging dW_Q over the rows, not summing it"),
     "summed first": ("X 和 dQ 先各自求和再相乘，应逐行相乘再相加", "summing X and dQ over the rows before multiplying"),
     "Q for dQ": ("用了 Q，应用 dQ", "using Q where dQ belongs"),
     "dQ unscaled": ("dQ 漏了 1/√d_k", "leaving 1/√d_k out of dQ"),
@@ -253,12 +253,12 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
         "multiplying −∞ by 0, which gives NaN: write 0 where a key is visible",
     ),
     "plus infinity": ("写成了 +∞，正负号反了", "using +∞: the sign is wrong"),
-    "ones": ("返回了 1 和 0，要加到分数上的是 0 和 −∞", "returning 1 and 0; 0 and −∞ are what is added to the scores"),
+    "ones": ("返回了 1 和 0，要加到分数上的是 0 和 −∞", "returning 1 and 0; what is added to the scores is 0 and −∞"),
     "1 where visible": ("可见处写了 1，应写 0", "writing 1 where a key is visible, not 0"),
     "ones for blocked": ("挡住的地方只减了 1，应是 −∞", "writing −1 where a key is blocked, not −∞"),
     "mask unused": (
         "没有用上掩码，或者填的是 −1e-9 这样几乎等于 0 的数",
-        "leaving the mask without effect: not used at all, or filled in as something like −1e-9, which is almost 0",
+        "giving the mask no effect: not using it, or filling with something like −1e-9, which is almost 0",
     ),
     "rows for keys": ("掩码转置了，挡住的是查询，不是键", "transposing the mask, which blocks queries, not keys"),
     "NaN row": (
@@ -322,7 +322,7 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
     "contributions averaged": ("又除以了头的个数", "dividing by the number of heads as well"),
     "no W_O": ("没有乘 W_O", "leaving out W_O"),
     "W_O transposed": ("W_O 转置了", "transposing W_O"),
-    "one wide head": ("没有切成几个头，成了一个很宽的头", "not cutting into heads: one wide head"),
+    "one wide head": ("没有切成几个头，成了一个很宽的头", "not cutting the columns into heads: one wide head"),
     "weights averaged": ("先把各头的权重平均了", "averaging the weights of the heads first"),
     "over queries": ("沿查询的轴做了 softmax，应沿键的轴", "taking the softmax along the queries, not along the keys"),
     "by root n_head": ("除以了 √n_head，用的是头的个数", "dividing by the root of the number of heads"),

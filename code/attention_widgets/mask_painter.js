@@ -66,7 +66,7 @@ export function verdict(state, { moved, later }, tokens) {
   if (empty.n) said.push([`${empty.zh}全屏蔽：权重和输出都是 0（本课程的规定）。`,
     `${Row(empty)} ${empty.n > 1 ? "are" : "is"} fully masked: weights and output 0 (by our convention).`]);
   if (state.changed) said.push([`改动最后一个词元，${went.n ? went.zh : "没有一行"}的输出移动。`,
-    `Changing the last token moved ${went.n ? went.en : "no output"}.`]);
+    `Changing the last token moved ${went.n ? `the output of ${went.en}` : "no output"}.`]);
   return [said.map(([zh]) => zh).join(""), said.map(([, en]) => en).join(" ")];
 }
 
@@ -151,7 +151,7 @@ function leakTable(tokens) {
 }
 
 const NOTE = ["1 = 可以看，0 = 屏蔽（分数变成 −∞，斜线格）。粗框：查询自己的位置。角标：手工涂改。动因果掩码开关或任何一个滑块，整张掩码都重设。",
-  "1 = may attend, 0 = blocked (the score becomes −∞, hatched). Bold frame: the query’s own position. Corner: painted by hand. The causal switch and both sliders set the whole mask anew."];
+  "1 = may attend, 0 = blocked (the score becomes −∞, hatched). Bold frame: the query’s own position. Corner: painted by hand. The causal switch and the sliders set the whole mask anew."];
 
 // ---------------------------------------------------------------- the whole
 /** The switches, sliders and buttons; show(state) moves them. */
@@ -166,7 +166,7 @@ function controls(commit, now, start, n) {
   const clear = button("清除掩码", "Clear mask", () => set(none));
   const reset = button("重置", "Reset", () => set({ causal, n_real, offset, changed: false }));
   const bar = (...nodes) => html("div", { className: "attn-bar" }, ...nodes);
-  const node = html("fieldset", { className: "attn-switches" }, words("legend", "掩码的开关", "switches of the mask"), isCausal.row, real.row, cached.row,
+  const node = html("fieldset", { className: "attn-switches" }, words("legend", "掩码的开关", "settings of the mask"), isCausal.row, real.row, cached.row,
     isChanged.row, bar(clear, reset));
   const show = (state) => {
     isCausal.show(state.causal);
