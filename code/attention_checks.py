@@ -182,7 +182,7 @@ def same(a, b):
 
 UNSOLVED = (
     "还没做。把 ... 换成你的代码，再运行这一格；若已写好，看看是不是忘了 return。",
-    "not solved yet. Replace ... by your code and run the cell again; if you have, is a return missing?",
+    "not solved yet. Replace ... with your code and run the cell again; if you have, is a return missing?",
 )
 
 

@@ -224,7 +224,7 @@ _MULTI_HEAD = (  # the axes of X_q, X_s, W_Q, W_K, W_V, W_O; the widths of X_q a
 
 
 def multi_head_attention(X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask=None):
-    """Y = [Z_1 … Z_n_head] W_O: every head attends on its own part of the projections.  Self-attention has X_s = X_q.
+    """Y = [Z_0 … Z_(n_head−1)] W_O: each head attends on its part of the projections.  Self-attention has X_s = X_q.
 
     (…, n_q, d_model), (…, n_k, d_model), (d_model, n_head·d_k) twice, (d_model, n_head·d_v), (n_head·d_v, d_model)
     -> (…, n_q, d_model), (…, n_head, n_q, n_k)
