@@ -76,8 +76,10 @@ export function silence(G) {
   const none = G.flatMap((row, i) => (row.some(Boolean) ? [] : [i]));
   if (none.length === G.length) return ["G 全为 0：没有一个输出影响 L，所以每个梯度都恰好为 0。", "G is 0: no output matters to L, so every gradient is exactly 0."];
   if (!none.length) return ["每个查询的输出都影响 L，所以每个查询都可能得到梯度。", "Every query's output matters to L, so every query may get a gradient."];
-  return [`查询 ${none.join("、")} 的输出不影响 L：它在 dA、D、dQ 中的行恰好为 0，也不给键和值任何梯度。`,
-    `The output of query ${none.join(", ")} does not matter to L: its rows of dA, D and dQ are exactly 0, and it gives keys and values no gradient.`];
+  const [they, outputs] = none.length > 1 ? ["它们", "outputs of queries"] : ["它", "output of query"];
+  const [does, its, gives] = none.length > 1 ? ["do", "their", "they give"] : ["does", "its", "it gives"];
+  return [`查询 ${none.join("、")} 的输出不影响 L：${they}在 dA、D、dQ 中的行恰好为 0，也不给键和值任何梯度。`,
+    `The ${outputs} ${none.join(", ")} ${does} not matter to L: ${its} rows of dA, D and dQ are exactly 0, and ${gives} keys and values no gradient.`];
 }
 
 // ---------------------------------------------------------------- pictures
