@@ -267,6 +267,15 @@ def assert_shows(widget, expected):
     assert hatched[expected.offset :] == (~keep).sum(axis=1).tolist()
     np.testing.assert_allclose(A, expected.weights, atol=5.1e-5)
     np.testing.assert_allclose(matrix(widget, 2), expected.output, atol=5.1e-5)
+    shaded = (
+        widget.locator("svg")
+        .nth(2)
+        .locator("g")
+        .evaluate_all(
+            "(rows) => rows.map((row) => [...row.querySelectorAll('.attn-z')].map((box) => box.style.fillOpacity > 0))"
+        )
+    )
+    assert shaded[expected.offset :] == [[expected.changed and far > 0] * 2 for far in expected.moved.tolist()]
     K = np.array(first_example()["K"])
     K[-1] += expected.changed
     S = am.scaled_scores(np.array(first_example()["Q"])[expected.offset :], K)
