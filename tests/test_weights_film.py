@@ -28,6 +28,11 @@ def test_frames_are_kept_as_given():
         (({"A": FILM}, [0]), r"must be \(1, n_q, n_k\), one matrix for each step, but it is \(2, 3, 4\)"),
         (({"A": FILM, "B": FILM[:, :2]}, [0, 1]), "all films of one size"),
         (({}, [0]), "at least one film"),
+        (({"A": FILM[:0]}, []), "no steps"),
+        (({"A": FILM}, [0, 0.5]), r"steps must be whole numbers, one for each frame, but they are \[0, 0.5\]"),
+        (({"A": FILM}, 2), "steps must be whole numbers"),
+        (({"A": "x"}, [0]), "film A must be an array of numbers"),
+        (({"A": [[[1, 0], [1]]]}, [0]), "film A must be an array of numbers"),
         (({"A": -FILM}, [0, 1]), "no weights"),
         (({"A": FILM * np.nan}, [0, 1]), "no weights"),
         (({"A": np.ones((1, 2, 9))}, [0]), "shows 1 to 8"),
@@ -49,6 +54,8 @@ def test_cells_never_round_a_weight_to_an_end():
 def test_a_screen_reader_hears_where_each_query_looks():
     given = [["A", "B"], [[[0.2, 0.8]], [[1, 0]]], ["q"], ["k", "l"]]
     assert run(WeightsFilm._esm, "m.summary(...given)", given) == "A: q → l 0.80; B: q → k 1.00"
+    given = [["A"], [[[0, 0], [1, 0]]], ["q", "r"], ["k", "l"]]  # q sees no key
+    assert run(WeightsFilm._esm, "m.summary(...given)", given) == "A: q → 0.00, r → k 1.00"
 
 
 def test_still_shows_the_last_frame():

@@ -1,5 +1,7 @@
 """The film of the weights: how attention weights change from step to step of a training."""
 
+import operator
+
 import numpy as np
 import traitlets as t
 
@@ -10,7 +12,10 @@ MOST = 8  # queries or keys that fit side by side on a phone
 
 def as_film(name, frames, steps):
     """Frames (n_steps, n_q, n_k) as the module takes them, checked."""
-    film = np.asarray(frames, dtype=float)
+    try:
+        film = np.asarray(frames, dtype=float)
+    except (TypeError, ValueError):
+        raise Misfit(f"film {name} must be an array of numbers ({len(steps)}, n_q, n_k)") from None
     if film.ndim != 3 or len(film) != len(steps):
         raise Misfit(f"film {name} must be ({len(steps)}, n_q, n_k), one matrix for each step, but it is {film.shape}")
     if not 1 <= min(film.shape[1:]) <= max(film.shape[1:]) <= MOST:
@@ -32,11 +37,16 @@ class WeightsFilm(Widget):
     _reel = t.Dict().tag(sync=True)
 
     def __init__(self, films, steps, queries=None, keys=None, frame=0):
-        steps = [int(step) for step in steps]
+        try:
+            steps = [operator.index(step) for step in steps]
+        except TypeError:
+            raise Misfit(f"steps must be whole numbers, one for each frame, but they are {steps!r}") from None
+        if not steps:
+            raise Misfit("there are no steps; give at least one, with its frame")
         films = {str(name): as_film(name, frames, steps) for name, frames in films.items()}
         shapes = {film.shape[1:] for film in films.values()}
-        if len(shapes) != 1 or not steps:
-            raise Misfit(f"give at least one film and one step, all films of one size; the sizes are {sorted(shapes)}")
+        if len(shapes) != 1:
+            raise Misfit(f"give at least one film, all films of one size; the sizes are {sorted(shapes)}")
         n_q, n_k = shapes.pop()
         names = [list(range(n)) if given is None else list(given) for given, n in ((queries, n_q), (keys, n_k))]
         if [len(part) for part in names] != [n_q, n_k]:
