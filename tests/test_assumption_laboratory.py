@@ -168,7 +168,7 @@ def test_the_axis_reaches_in_powers_of_two():
 
 
 @pytest.mark.parametrize("change, zh, en", [
-    ({}, "条件都成立：均值是 0，方差是 d_k = 64，如定理所说",
+    ({}, "假设都成立：均值是 0，方差是 d_k = 64，如定理所说",
      "All conditions hold: the mean is 0 and the variance d_k = 64, as the theorem"),
     ({"rho": 0.5}, "q 与 k 不独立（ρ = 0.5）。方差是 80，不是 d_k = 64。.*均值是 4，与 √d_k 成正比；方差是 1.25，",
      "The theorem does not apply: q and k are not independent .ρ = 0.5.. The variance is 80, not d_k = 64. .* "
@@ -177,9 +177,9 @@ def test_the_axis_reaches_in_powers_of_two():
      "the means are not 0 .μ_k = -0.5.. .* the mean is 0;"),
     ({"tied": True, "rho": -1, "mu_k": 1}, "q 与 k 不独立（q = k）。方差是 128，.*均值是 8，",
      "independent .q = k.. The variance is 128"),
-    ({"repeated": True}, "分量之间不独立（全都相等）。方差是 4 096，.*方差是 64，与 d_k 成正比",
-     "components are not independent .all are equal.. .* the variance is 64, proportional to d_k"),
-    ({"tied": True, "mu_q": 0.5, "repeated": True}, "（q = k）；均值不是 0（μ_q = 0.5，μ_k = 0.5）；分量之间",
+    ({"repeated": True}, "各自的分量相关（全都相等）。方差是 4 096，.*方差是 64，与 d_k 成正比",
+     "components within q and k are correlated .all are equal.. .* the variance is 64, proportional to d_k"),
+    ({"tied": True, "mu_q": 0.5, "repeated": True}, "（q = k）；均值不是 0（μ_q = 0.5，μ_k = 0.5）；各自的分量",
      "q = k.; the means are not 0 .μ_q = 0.5, μ_k = 0.5.; the components"),
 ])  # fmt: skip
 def test_the_sentence_says_which_condition_fails(change, zh, en):

@@ -63,6 +63,14 @@ def test_style_holds_the_role_colours_of_both_themes(widget):
         assert f".attn-{role} {{ fill: var(--attn-{role})" in widget._css
 
 
+def test_no_widget_restyles_what_another_has_styled():
+    """All share one style sheet: a selector that stands in it twice, media queries apart, is a clash."""
+    style = (Path(aw.__file__).parent / "core.css").read_text("utf-8")
+    style = re.sub(r"/\*.*?\*/|^@media [^\n]*\{\n.*?^\}|^@media [^\n]*", "", style, flags=re.S | re.M)
+    selectors = re.findall(r"^ *([^{}\n]+?) \{", style, re.M)
+    assert len(selectors) > 100 and len(selectors) == len(set(selectors))
+
+
 # The attention calculator
 
 

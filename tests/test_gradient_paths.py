@@ -134,10 +134,10 @@ def test_the_arithmetic_of_every_entry_gives_that_entry():
 
 
 @pytest.mark.parametrize("G, zh, en", [
-    (EYE, "查询 2 的输出不影响 L：它在 dA、D、dQ 中的行恰好为 0", "query 2 does not matter .* exactly 0"),
-    ([[0, 0], [0, -1], [0, 0]], "查询 0、2 的输出不影响 L", "query 0, 2 "),
+    (EYE, "查询 2 的输出不影响 L：dA、D、dQ 中相应的行恰好为 0", "not depend on the output of query 2: .* exactly 0"),
+    ([[0, 0], [0, -1], [0, 0]], "查询 0、2 的输出不影响 L", "query 0 or 2: "),
     ([[0, 0]] * 3, "每个梯度都恰好为 0", "every gradient is exactly 0"),
-    ([[1, 0]] * 3, "每个查询的输出都影响 L", "Every query's output matters"),
+    ([[1, 0]] * 3, "每个查询的输出都影响 L", "L depends on every query's output"),
 ])  # fmt: skip
 def test_the_sentence_names_the_queries_that_get_nothing(G, zh, en):
     said = run(ESM, "m.silence(given)", G)

@@ -115,11 +115,14 @@ def test_the_page_moves_python():
 
 @pytest.mark.parametrize("given, words", [
     ({"tokens": ["one"]}, "there are 1 tokens; the head mixer shows 2 to 7"),
-    ({"tokens": "abcdefgh"}, "there are 8 tokens"),
+    ({"tokens": list("abcdefgh")}, "there are 8 tokens"),
+    ({"tokens": "the cat"}, "tokens must be a list of names, but it is 'the cat'"),
+    ({"tokens": 5}, "tokens must be a list of names, but it is 5"),
     ({"tokens": ["a", 3]}, "3 is no token; give words of 1 to 8 letters"),
     ({"tokens": ["a", "incomprehensible"]}, "'incomprehensible' is no token"),
     ({"query": 6}, "query 6 was asked for, but there are 6 tokens, counted from 0"),
     ({"query": -1}, "query -1 was asked for"),
+    ({"query": True}, "query is True; it must be a whole number"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_refused(given, words):
     with pytest.raises(ValueError, match=words):
@@ -185,6 +188,8 @@ SEEN = """(widget) => {
     pins: [...output.querySelectorAll("path.attn-plain[d*='h10']")].map(tip),
     small: small.map((svg) => [...svg.querySelectorAll("g")].map(shades)),
     framed: small.map((svg) => number(svg.querySelector(".attn-frame"), "y")),
+    strokes: [...widget.querySelectorAll(".attn-frame")].map((ring) => getComputedStyle(ring).stroke)
+      .concat(getComputedStyle(widget.querySelector("label .attn-text-q")).color),
     on: [...attended.querySelectorAll("g")].map((group) => !group.classList.contains("attn-off")),
   };
 }"""
@@ -204,6 +209,7 @@ def assert_shows(widget, expected):
     np.testing.assert_allclose(seen["small"], attend(SENTENCE)[0], atol=1e-5)
     size = (164 - 46 - 2) / 6
     np.testing.assert_allclose(seen["framed"], 2 + size * expected.query, atol=1e-6)
+    assert len(set(seen["strokes"])) == 1, "the frames have the colour of q"
     sentence = widget.locator(".attn-verdict").inner_text()
     assert ("All four heads on" in sentence) if on.all() else (f"moved by {expected.moved:.4f}." in sentence)
 

@@ -102,8 +102,10 @@ SEEN_IN_ROW_1 = [[True, False, False], [True, True, True], [True, True, True]]
      "^Mask: none. Rows 0, 1 can see later tokens.$"),
     ({"mask": SEEN_IN_ROW_1, "causal": True}, "因果掩码 \\+ 手工涂了 1 格。第 1 行能看到词元 2。$",
      "causal \\+ 1 painted by hand. Row 1 can see token 2.$"),
+    ({"mask": [[True] * 3, [False] * 3, [False] * 3]}, "第 0 行能看到词元 1、2。",
+     "Row 0 can see tokens 1, 2. Rows 1, 2 are"),
     ({"mask": [[False] * 3] * 3, "n_real": 0, "changed": True},
-     "填充掩码。没有一行能看到.*第 0、1、2 行全屏蔽：权重和输出都是 0（本书的约定）。改动.*没有一行的输出移动。",
+     "填充掩码。没有一行能看到.*第 0、1、2 行全屏蔽：权重和输出都是 0（本课程的规定）。改动.*没有一行的输出移动。",
      "padding. No row can see a later token. Rows 0, 1, 2 are fully masked: .* moved no output."),
     ({"mask": [[True, True, False], [True, True, True]], "offset": 1, "causal": True, "changed": True},
      "改动最后一个词元，第 2 行的输出移动。", "^Mask: causal. No row .* moved row 2.$"),
@@ -161,6 +163,7 @@ def test_the_page_moves_python():
 
 def test_own_matrices():
     painter = MaskPainter(**SMALL, causal=True)
+    assert MaskPainter(**SMALL | {"tokens": [7, 8, 9]}).tokens == ["7", "8", "9"], "the page cuts names short"
     assert painter.tokens == SMALL["tokens"] and painter.output[0] == [1.0] and type(painter.mask[0][0]) is bool
 
 
@@ -171,8 +174,16 @@ def test_own_matrices():
     ({"V": np.zeros((3, 4))}, r"V has 3 rows of widths \[4\]; give 3 rows of one width, from 1 to 3"),
     ({"K": np.eye(3)}, "rows of Q have 2 numbers and rows of K 3"),
     ({"V": [[1.0], [float("nan")], [2.0]]}, "V holds a number that is not between −9 and 9"),
-    ({"offset": 3}, "offset is 3; with 3 tokens it must be from 0 to 2"),
-    ({"n_real": -1}, "n_real is -1; with 3 tokens it must be from 0 to 3"),
+    ({"offset": 3}, "offset is 3; with 3 tokens it must be a whole number from 0 to 2"),
+    ({"n_real": -1}, "n_real is -1; with 3 tokens it must be a whole number from 0 to 3"),
+    ({"n_real": 2.5}, "n_real is 2.5; with 3 tokens"),
+    ({"n_real": "two"}, "n_real is 'two'; with 3 tokens"),
+    ({"causal": "yes"}, "'causal' trait .* expected a boolean, not the str 'yes'"),
+    ({"tokens": 3}, "tokens must be a list of names, but it is 3"),
+    ({"tokens": "abc"}, "tokens must be a list of names, but it is 'abc'"),
+    ({"Q": [1, 2, 3]}, "Q must be a list of rows of numbers, all of the same length, but it is"),
+    ({"K": [[1], [1, 2], [1]]}, "K must be a list of rows of numbers"),
+    ({"V": [["x"], ["y"], ["z"]]}, "V must be a list of rows of numbers"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_refused(given, words):
     with pytest.raises(ValueError, match=words):
@@ -180,8 +191,9 @@ def test_what_does_not_fit_is_refused(given, words):
 
 
 @pytest.mark.parametrize("name, value, words", [
-    ("offset", 5, "offset is 5; with 5 tokens it must be from 0 to 4"),
+    ("offset", 5, "offset is 5; with 5 tokens it must be a whole number from 0 to 4"),
     ("n_real", 6, "n_real is 6"),
+    ("n_real", True, "n_real is True; it must be a whole number"),
     ("mask", [[True] * 5] * 4, r"the mask has 4 rows of widths \[5\]; give 5 rows of 5"),
     ("mask", [[True] * 4] * 5, r"the mask has 5 rows of widths \[4\]"),
 ])  # fmt: skip
@@ -207,10 +219,11 @@ def test_still_says_it_without_javascript():
     expected = MaskPainter(**SMALL, causal=True)
     assert {"<a>", "b&", "A", "z[0]"} <= set(texts) and not HAN.search("".join(texts))
     numbers = [
-        f"{x:g}".replace("-", "−") for x in (*expected.weights.ravel().round(4), *expected.output.ravel().round(4))
+        f"{x:.4f}".replace("-", "−") for x in (*expected.weights.ravel().round(4), *expected.output.ravel().round(4))
     ]
-    for number in set(numbers) - {"0", "1"}:
+    for number in set(numbers):
         assert texts.count(number) == numbers.count(number)
+    assert texts.count("1") == 6 and texts.count("0") == 3, "the mask"
 
 
 # ---------------------------------------------------------------- the page

@@ -10,7 +10,8 @@ from conftest import SITE, STORAGE_DENIED
 from section_search import formula, sections
 from typeset_math import typeset
 
-D, G, R = "02_derivation.html#", "glossary.html#", "references.html#"
+D, S, M, H = "02_derivation.html#", "03_scaling_variance.html#", "05_masks.html#", "06_multi_head.html#"
+J, G, R = "04_softmax_gradient.html#", "glossary.html#", "references.html#"
 QUERIES = {  # query: the section that must be among the first three hits
     "zh": {
         "权重": D + "step-3-weights",
@@ -24,7 +25,7 @@ QUERIES = {  # query: the section that must be among the first three hits
         "怎样读热力图": D + "reading-the-heatmap",
         "行和": D + "the-row-sum-check",
         "softmax 之前": G + "score",
-        "d_k 缩放": D + "step-2-scaled-scores",
+        "d_k 缩放": S + "step-5-scale",
         "dk缩放": G + "scaled-score",
         "softmax方向": D + "the-row-sum-check",
         "忘了开方": D + "going-deeper-tracing-a-wrong-number",
@@ -39,13 +40,17 @@ QUERIES = {  # query: the section that must be among the first three hits
         "“分数都高”": D + "third-example-three-queries-at-once",
         "ＳＯＦＴＭＡＸ　逐行": D + "the-row-sum-check",
         "投影矩阵 W_Q": G + "projection-matrix",
-        "多头": G + "multi-head-attention",
+        "多头": H + "multi-head-attention-reading-several-places-at-once",
+        "方差": S + "scaling-and-variance-why-a-square-root",
+        "因果掩码": M + "the-causal-mask-hiding-the-future",
+        "有限差分": G + "finite-difference",
+        "泄漏": M + "a-test-that-finds-leaks",
     },
     "en": {
         "weight": D + "step-3-weights",
         "Weights": D + "step-3-weights",
         "queries": G + "query",
-        "scaling": D + "step-2-scaled-scores",
+        "scaling": S + "scaling-and-variance-why-a-square-root",
         "heat": D + "reading-the-heatmap",
         "convex comb": D + "step-4-output",
         "what is a convex combination": G + "convex-combination",
@@ -57,15 +62,19 @@ QUERIES = {  # query: the section that must be among the first three hits
         "model’s answer": D + "reading-the-heatmap",
         "0.4519": D + "step-3-weights",
         "54.8%": D + "step-4-output",
-        "√d_k": D + "step-2-scaled-scores",
-        r"\sqrt{d_k}": D + "step-2-scaled-scores",
+        "√d_k": G + "scaled-score",
+        r"\sqrt{d_k}": G + "scaled-score",
         "S = QK^T": G + "score",
         "softmx": G + "softmax",
         "multi head attention": G + "multi-head-attention",
-        "masked": G + "fully-masked-row",
+        "masked": G + "mask",
         "kobayashi": R + "kobayashi-et-al-2020",
         "calculator": D + "the-calculator",
         "assert_allclose": D + "the-row-sum-check",
+        "jacobian": J + "differentiate-two-cases",
+        "standard error": S + "the-same-by-simulation",
+        "leak": M + "a-test-that-finds-leaks",
+        "split heads": H + "splitting-and-merging",
         "exponentials": "refresher.html#exponential-and-logarithm",
     },
     "both": {

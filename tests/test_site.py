@@ -418,6 +418,14 @@ def models(view):
     return json.loads(re.search(r'widget-state\+json">(.*?)</script>', text, re.S)[1])["state"]
 
 
+@pytest.mark.parametrize("path", sorted((SITE / "both").glob("0*.html")), ids=lambda p: p.stem)
+def test_what_the_widgets_of_a_page_share_is_in_it_once(path):
+    text = path.read_text("utf-8")
+    assert "widget-view+json" in text
+    for file, line in ("core.js", "Shared by all widgets"), ("core.css", ".attn-widget {"):
+        assert line in (ROOT / "code" / "attention_widgets" / file).read_text("utf-8") and text.count(line) == 1
+
+
 def test_state_is_the_same_in_all_views():
     """Executed once: the same widget models in every view."""
 

@@ -5,6 +5,7 @@ they are put into this view's own _static.
 """
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -62,6 +63,10 @@ def page(app, pagename, templatename, context, doctree):
             del state["_css"]
         elif css:
             styles.add(css)
+    modules = [state for state in states.values() if "_esm" in state]
+    widgets["shared"] = os.path.commonprefix([state["_esm"] for state in modules])  # core.js, likewise once
+    for state in modules:
+        state["_esm"] = state["_esm"].removeprefix(widgets["shared"])
     tag.attributes["body"] = json.dumps(widgets, separators=(",", ":")).replace("</", "<\\/")
 
     def with_still(match):

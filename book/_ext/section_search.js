@@ -61,16 +61,17 @@ function term(word) {
     const number = (word[0] === "." ? "" : String.raw`(?<!${LETTER}|\d\.)`) + escaped(word);
     return make(String.raw`${number}(?!\d|[.,]\d)`, /\.\d+$/.test(word) && String.raw`${number}\d+`);
   }
+  const spelled = [...word.replace(/[_^]/g, "")].map((sign) => (sign === "√" ? String.raw`√\(?` : escaped(sign))).join("[_^]?"); // dk finds d_k
   if (/^[a-z]{2,}$/.test(word)) {
     const stemmed = stem(word);
     const same = vocabulary.filter((known) => known === word || stems.get(known) === stemmed);
     const begun = LITTLE.has(word) ? [] : vocabulary.filter((known) => known.startsWith(word) && !same.includes(known));
     const any = (list) => `${start}(?:${list.join("|")})${end}`;
-    if (same.length) return make(any(same), begun.length && any(begun));
+    const whole = word.length > 2 ? any(same) : `${any(same)}|${start}${spelled}${end}`; // dk: dK in code, d_k in formulas
+    if (same.length) return make(whole, begun.length && any(begun));
     if (begun.length) return make(any(begun));
     if (word.length > 2 && everything.includes(word)) return make(word);
   }
-  const spelled = [...word.replace(/[_^]/g, "")].map((sign) => (sign === "√" ? String.raw`√\(?` : escaped(sign))).join("[_^]?"); // dk finds d_k
   const [before, after] = [/^[_^]*[\p{L}\p{N}]/u.test(word) ? start : "", /[\p{L}\p{N}][_^]*$/u.test(word) ? end : ""];
   return make(before + spelled + after, word.length > 1 && before + spelled);
 }
@@ -121,7 +122,7 @@ function find(terms, all) {
   const amounts = terms.map((one) => sections.map(({ own, body }) => amount(one, body) + amount(one, own.join("\n"))));
   const rarity = amounts.map((row) => Math.log(1 + sections.length / (1 + row.filter(Boolean).length)));
   const shares = rarity.map((value) => value / rarity.reduce((sum, other) => sum + other));
-  const phrase = terms.length > 1 && new RegExp(terms.map(({ pattern }) => `(?:${pattern.source})`).join(String.raw`[^\p{L}\p{N}]{0,3}`), "u");
+  const phrase = terms.length > 1 && new RegExp(terms.map(({ pattern }) => `(?:${pattern.source})`).join(String.raw`(?:'s)?[^\p{L}\p{N}]{0,3}`), "u");
   const hits = [];
   sections.forEach((section, i) => {
     const held = amounts.map((row) => row[i]);
@@ -129,11 +130,11 @@ function find(terms, all) {
     let points = Math.max(...section.own.map((title) => titlePoints(terms, shares, title)));
     if (section.path.length === 1) points *= 1.2;
     if (section.href.startsWith("glossary.")) points *= 0.9;
-    if (section.href.startsWith("solutions.")) points *= 0.5; // not before the reader has tried
     held.forEach((n, t) => {
       points += shares[t] * ((8 * n) / (n + 1 + section.body.length / 800) + (section.above.search(terms[t].pattern) < 0 ? 0 : 3));
     });
     if (phrase) points += (section.own.some((title) => phrase.test(title)) ? 10 : 0) + (phrase.test(section.body) ? 6 : 0);
+    if (section.href.startsWith("solutions.")) points *= 0.5; // not before the reader has tried
     hits.push({ section, points });
   });
   return hits.sort((a, b) => b.points - a.points).map(({ section }) => section);

@@ -53,7 +53,11 @@
   async function main() {
     const models = {};
     for (const tag of document.querySelectorAll(STATE)) {
-      for (const [id, entry] of Object.entries(JSON.parse(tag.textContent).state)) models[id] = new Model(entry);
+      const { state, shared } = JSON.parse(tag.textContent); // shared: what the modules of this page begin with
+      for (const [id, entry] of Object.entries(state)) {
+        if ("_esm" in entry.state) entry.state._esm = shared + entry.state._esm;
+        models[id] = new Model(entry);
+      }
     }
     const mounted = await Promise.allSettled([...document.querySelectorAll(VIEW)].map((tag) => mount(tag, models)));
     for (const { reason } of mounted) if (reason) console.error("A widget could not start:", reason);

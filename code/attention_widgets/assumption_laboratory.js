@@ -110,7 +110,7 @@ export function failing(state) {
   if (rho) found.push([`q 与 k 不独立（${because}）`, `q and k are not independent (${because})`]);
   const means = Object.entries({ "μ_q": mu_q, "μ_k": mu_k }).filter(([, mean]) => mean).map(([name, mean]) => `${name} = ${exact(mean)}`);
   if (means.length) found.push([`均值不是 0（${means.join("，")}）`, `the means are not 0 (${means.join(", ")})`]);
-  if (state.repeated) found.push(["分量之间不独立（全都相等）", "the components are not independent (all are equal)"]);
+  if (state.repeated) found.push(["各自的分量相关（全都相等）", "the components within q and k are correlated (all are equal)"]);
   return found;
 }
 
@@ -118,7 +118,7 @@ export function failing(state) {
 export function verdict(state) {
   const { mean, variance } = predict(state), d = state.d_k, failed = failing(state);
   if (!failed.length) {
-    return [`条件都成立：均值是 0，方差是 d_k = ${d}，如定理所说；除以 √d_k 之后，方差是 1。`,
+    return [`假设都成立：均值是 0，方差是 d_k = ${d}，如定理所说；除以 √d_k 之后，方差是 1。`,
       `All conditions hold: the mean is 0 and the variance d_k = ${d}, as the theorem says; after the division by √d_k, the variance is 1.`];
   }
   const [zh, en] = [0, 1].map((language) => failed.map((texts) => texts[language])), still = Math.abs(mean) > 1e-9;
@@ -193,8 +193,8 @@ function numbers() {
   return { node, show: (texts) => rows.forEach(({ cells }, i) => cells.forEach((cell, j) => write(cell, texts[i][j]))) };
 }
 
-const NOTE = [`q 和 k 的分量服从正态分布，方差都是 1；ρ 是 q 和 k 同一位置的分量之间的相关系数。模拟抽 ${SAMPLES} 对 q、k；± 后面是一个标准误。线段从均值向两边各伸出一个标准差。横轴放不下时放大一倍。`,
-  `The components of q and k are normal with variance 1; ρ is the correlation of the components of q and k at the same place. The simulation draws ${SAMPLES} pairs of q and k; after ± stands one standard error. Each line reaches one standard deviation to either side of the mean. The axis doubles when it is too short.`];
+const NOTE = [`q 和 k 的分量服从正态分布，方差都是 1；ρ 是 q 和 k 同一位置的分量之间的相关系数。模拟抽 ${SAMPLES} 对 q、k；± 后面是一个标准误。线段从均值向两边各伸出一个标准差。横轴不够长时，范围加倍。`,
+  `The components of q and k are normal with variance 1; ρ is the correlation of the components of q and k at the same place. The simulation draws ${SAMPLES} pairs of q and k; the number after ± is one standard error. Each line reaches one standard deviation to either side of the mean. Where the axis is too short, its range doubles.`];
 
 // ---------------------------------------------------------------- the whole
 const bar = (...nodes) => html("div", { className: "attn-bar" }, ...nodes);

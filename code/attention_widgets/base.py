@@ -3,6 +3,7 @@
 import html
 import numbers
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import anywidget
@@ -27,6 +28,20 @@ class Misfit(t.TraitError, ValueError):
     """Input that does not fit; a TraitError too, so that traitlets takes the change back."""
 
 
+def is_whole(value):
+    """Whether this is a whole number; True and False are none."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+class Whole(t.Int):
+    """A whole number."""
+
+    def validate(self, obj, value):
+        if not is_whole(value):
+            raise Misfit(f"{self.name} is {value!r}; it must be a whole number")
+        return int(value)
+
+
 class Among(t.Int):
     """One of a few whole numbers, those of a slider's steps."""
 
@@ -35,7 +50,7 @@ class Among(t.Int):
         self.steps = steps
 
     def validate(self, obj, value):
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value not in self.steps:
+        if not is_whole(value) or value not in self.steps:
             raise Misfit(f"{self.name} is {value!r}; it must be one of {', '.join(map(str, self.steps))}")
         return int(value)
 
@@ -51,17 +66,31 @@ class Widget(anywidget.AnyWidget):
             cls._esm = source(re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower())
         super().__init_subclass__(**options)
 
+    def __init__(self, **traits):
+        try:
+            super().__init__(**traits)
+        except t.TraitError as error:  # of a trait's type: the sentence stands, but it is no ValueError
+            raise error if isinstance(error, Misfit) else Misfit(str(error)) from None
+
 
 def as_numbers(name, given, axes):
-    """`given` as a float (0 axes), a list (1) or rows of equal length (2); Misfit unless it is just that."""
+    """`given` as a float (0 axes), a list (1), rows of equal length (2) or matrices of one size (3); else Misfit."""
     try:
-        numbers = np.asarray(given, dtype=float)
+        found = None if np.iscomplexobj(given) else np.asarray(given, dtype=float)
     except (TypeError, ValueError):
-        numbers = None
-    if numbers is None or numbers.ndim != axes:
-        wanted = ("one number", "a list of numbers", "a list of rows of numbers, all of the same length")[axes]
+        found = None
+    if found is None or found.ndim != axes:
+        rows = "a list of rows of numbers, all of the same length"
+        wanted = ("one number", "a list of numbers", rows, "a list of matrices of numbers, all of one size")[axes]
         raise Misfit(f"{name} must be {wanted}, but it is {given!r}")
-    return numbers.tolist()
+    return found.tolist()
+
+
+def as_names(name, given):
+    """`given` as a list, Misfit unless it is one or may become one; a string is one name, not one a letter."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise Misfit(f"{name} must be a list of names, but it is {given!r}")
+    return list(given)
 
 
 def short(row):
@@ -114,12 +143,15 @@ def still(title, *groups):
 
 
 def still_table(x, heading, names, columns, rows, wide):
-    """Numbers in rows with names to their left, under columns with names; x is where the first column starts."""
-    parts = [svg_text(x, 16, heading)]
+    """Numbers in rows with names to their left, under columns with names; x is where the first column starts.
+
+    They have four decimals, none where all are whole.
+    """
+    parts, digits = [svg_text(x, 16, heading)], 4 if np.mod(np.array(rows, dtype=float), 1).any() else 0
     parts += [svg_text(x + wide * (j + 0.5), 40, column, "middle") for j, column in enumerate(columns)]
     for y, name, row in zip(range(64, 999, 24), names, rows, strict=False):
         parts.append(svg_text(x - 8, y, name, "end"))
-        texts = (f"{round(float(number), 4) + 0.0:g}".replace("-", "−") for number in row)
+        texts = (f"{round(float(number), 4) + 0.0:.{digits}f}".replace("-", "−") for number in row)
         parts += [svg_text(x + wide * (j + 0.5), y, text, "middle") for j, text in enumerate(texts)]
     return "".join(parts)
 

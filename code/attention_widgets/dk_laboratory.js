@@ -53,7 +53,7 @@ function numbers() {
     return { cells, node: html("tr", {}, Object.assign(words("th", ...given), { scope: "row" }), ...cells) };
   };
   const rows = [line("分数的标准差", "standard deviation of the scores"), line("理论值", "in theory"),
-    line("这一行的最大权重", "largest weight of the row below"), line("饱和的行（最大权重 > 0.99）", "saturated rows (largest weight > 0.99)"),
+    line("这一行的最大权重", "largest weight in the row below"), line("饱和的行（最大权重 > 0.99）", "saturated rows (largest weight > 0.99)"),
     line("饱和行占比", "share of saturated rows")];
   const heads = [["不缩放", "unscaled"], ["除以 √dₖ", "divided by √dₖ"]];
   const head = html("tr", {}, html("td"), ...heads.map((texts) => Object.assign(words("th", ...texts), { scope: "col" })));
@@ -68,7 +68,7 @@ function note({ rows, counts, reach }) {
   const keys = Math.max(...counts);
   const node = words("p",
     `只抽一次样：${rows} 个查询，各有 ${keys} 个键，分量都服从标准正态分布；滑块取前 dₖ 个分量、前 nₖ 个键。直方图用全部 ${rows * keys} 个分数，横轴相同，最高处画得一样高；±${reach} 以外的少数分数没有画出。下方线段从 0 向两边各伸出一个标准差。± 后面是一个标准误。`,
-    `Drawn once: ${rows} queries with ${keys} keys each, all components standard normal; the sliders take the first dₖ components and the first nₖ keys. The histograms use all ${rows * keys} scores, share one axis and are drawn equally high; the few scores beyond ±${reach} are left out. The line below reaches one standard deviation to either side of 0. After ± stands one standard error.`);
+    `Drawn once: ${rows} queries with ${keys} keys each, all components standard normal; the sliders take the first dₖ components and the first nₖ keys. The histograms use all ${rows * keys} scores, share one axis and are drawn to one height; the few scores beyond ±${reach} are left out. The line below reaches one standard deviation to either side of 0. The number after ± is one standard error.`);
   return Object.assign(node, { className: "attn-note" });
 }
 

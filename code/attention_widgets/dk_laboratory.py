@@ -1,14 +1,13 @@
 """The d_k laboratory: how scores spread as q and k grow longer, with and without the division by √d_k."""
 
 import functools
-import numbers
 
 import numpy as np
 import traitlets as t
 
 import attention_mechanism as am
 
-from .base import Among, Misfit, Widget, still
+from .base import Among, Misfit, Widget, is_whole, still
 
 WIDTHS = tuple(2**i for i in range(11))  # of q and k
 COUNTS = tuple(2**i for i in range(1, 8))  # of keys
@@ -68,7 +67,7 @@ class DkLaboratory(Widget):
     _frames = t.Dict().tag(sync=True)
 
     def __init__(self, d_k=64, n_k=8, seed=0):
-        if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
+        if not is_whole(seed) or seed < 0:
             raise Misfit(f"seed is {seed!r}; it must be a whole number, 0 or more")
         self.seed = int(seed)
         super().__init__(d_k=d_k, n_k=n_k, _frames=frames(self.seed))

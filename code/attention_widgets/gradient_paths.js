@@ -36,15 +36,15 @@ export const squared = ({ dQ, dK, dV }) => [dQ, dK, dV].reduce((sum, M) => sum +
 // ---------------------------------------------------------------- what one entry is made of
 const PARTS = { // name: shape by letters, the terms of an entry [x, y] in symbols, what they say
   dV: ["n_k d_v", "A[:,x]·G[:,y]", "值 x 在每个输出里占多大份额，上游梯度就按多大份额传回来。",
-    "Value x had a share in each output; the upstream gradient comes back in that share."],
+    "Value x had a share in each output; the upstream gradient comes back in proportion to it."],
   dA: ["n_q n_k", "G[x,:]·V[y,:]", "权重 A[x,y] 增大，输出 x 就添上一点值 y；L 的变化是 G 的第 x 行与值 y 的点积。",
-    "A larger A[x,y] adds some of value y to output x; for L this counts as the dot product of row x of G and value y."],
+    "If A[x,y] grows, output x takes in more of value y; per unit, L changes by the dot product of row x of G and value y."],
   D: ["n_q n_k", "A[x,y]·(dA[x,y] − A[x,:]·dA[x,:])", "经过 softmax：减去这一行的加权平均，再乘以权重，所以每行之和 Σ 为 0。",
-    "Through the softmax: less the row's weighted mean, times the weight; so the sum Σ of each row is 0."],
-  dQ: ["n_q d_k", "D[x,:]·K[:,y] / √dₖ", "查询 x 变动，它的每个分数按各个键变动。只有第 x 行的 D 起作用。",
-    "Query x moves each of its scores along a key. Only row x of D counts."],
+    "Through the softmax: subtract the row's weighted mean, multiply by the weight; so the sum Σ of each row is 0."],
+  dQ: ["n_q d_k", "D[x,:]·K[:,y] / √dₖ", "查询 x 变动，它的每个分数按各个键变动。D 里只有第 x 行起作用。",
+    "If query x moves, each of its scores changes in proportion to a key. Only row x of D counts."],
   dK: ["n_k d_k", "D[:,x]·Q[:,y] / √dₖ", "键 x 变动，每个查询对它的分数都变动，所以把各个查询的贡献加起来。",
-    "Key x moves a score of every query, so the contributions of all queries are added."],
+    "If key x moves, one score of every query changes, so the contributions of all queries are added."],
 };
 
 /** The numbers in the terms of an entry. */
@@ -74,10 +74,10 @@ export function explain(name, x, y, all) {
 /** In both languages which queries get nothing. */
 export function silence(G) {
   const none = G.flatMap((row, i) => (row.some(Boolean) ? [] : [i]));
-  if (none.length === G.length) return ["G 全为 0：没有一个输出影响 L，所以每个梯度都恰好为 0。", "G is 0: no output matters to L, so every gradient is exactly 0."];
-  if (!none.length) return ["每个查询的输出都影响 L，所以每个查询都可能得到梯度。", "Every query's output matters to L, so every query may get a gradient."];
-  return [`查询 ${none.join("、")} 的输出不影响 L：它在 dA、D、dQ 中的行恰好为 0，也不给键和值任何梯度。`,
-    `The output of query ${none.join(", ")} does not matter to L: its rows of dA, D and dQ are exactly 0, and it gives keys and values no gradient.`];
+  if (none.length === G.length) return ["G 全为 0：没有一个输出影响 L，所以每个梯度都恰好为 0。", "G is 0: L depends on no output, so every gradient is exactly 0."];
+  if (!none.length) return ["每个查询的输出都影响 L，所以每个查询都可能得到梯度。", "L depends on every query's output, so every query may get a gradient."];
+  return [`查询 ${none.join("、")} 的输出不影响 L：dA、D、dQ 中相应的行恰好为 0，键和值从这里也得不到梯度。`,
+    `L does not depend on the output of query ${none.join(" or ")}: the matching rows of dA, D and dQ are exactly 0, and keys and values get no gradient from there.`];
 }
 
 // ---------------------------------------------------------------- pictures
@@ -102,7 +102,7 @@ function gradientPicture([name, zh, en, symbol, role], [rows, columns], onPick) 
 
 /** L over the step size: dashed as the gradient predicts, solid as it is. */
 function lossPicture() {
-  const { figure, node, describe } = picture(346, 150, "损失随步长的变化", "loss by step size", "L(η)");
+  const { figure, node, describe } = picture(346, 150, "损失随步长的变化", "loss against step size", "L(η)");
   const top = 10, bottom = 128, x = (step) => 52 + (step / MOST) * 270;
   scale(node, [0, 0.5, 1], x, top, bottom);
   const [high, low] = [top + 4, bottom].map((y) => node.appendChild(svg("text", { x: 44, y, "text-anchor": "end", class: "attn-tick" })));
@@ -140,9 +140,9 @@ function pulls(rows, columns, get, commit) {
 }
 
 const PULL = ["+1：这个分量增大，L 也增大，所以走一步会把它压低；−1 相反；0：L 与它无关。",
-  "+1: L grows with this component, so a step lowers it; −1: the opposite; 0: it does not matter to L."];
-const CELLS = ["写作 0 的虚线格恰好为 0；条纹表示负数；颜色的深浅各图自成比例。点一格，看它的算式。",
-  "Dashed cells with a 0 are exactly 0; stripes mean negative; each picture has its own scale of colour. Click a cell to see how it is computed."];
+  "+1: L grows with this component, so a step pushes it down; −1: the opposite; 0: L does not depend on it."];
+const CELLS = ["写作 0 的虚线格恰好为 0；条纹表示负数；颜色的浓淡各图自成比例。点一格，看它的算式。",
+  "Dashed cells with a 0 are exactly 0; stripes mean negative; each matrix has its own colour scale. Click a cell to see how it is computed."];
 
 function render({ model, el }) {
   const start = model.get("_start"), { Q, K, V } = start, { A, Z } = forward(start), commit = committer(model);

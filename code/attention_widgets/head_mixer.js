@@ -73,7 +73,7 @@ function reading(tokens, contributions) {
   } };
 }
 
-const NOTE = ["这四个头的参数是手工写出来的，不是训练出来的：用来看清多头怎样合成一个输出，不说明真实模型的头做什么。前三个头取词，“同一个词”取位置；“前一个词元”在句首看自己。图针：四个头全开时的输出。",
+const NOTE = ["这四个头的参数是手工写出来的，不是训练出来的：用来看清多头怎样合成一个输出，不说明真实模型的头做什么。“同一个词”取位置，其余三个头取词；“前一个词元”在句首看自己。小三角：四个头全开时的输出。",
   "The parameters of these four heads are written by hand, not trained: they show how heads make one output, not what heads of real models do. “Same word” reads positions, the other three read words; at the start, “previous token” looks at itself. Pins: the output with all four heads."];
 
 function render({ model, el }) {

@@ -5,7 +5,7 @@ import traitlets as t
 
 import attention_mechanism as am
 
-from .base import Misfit, Widget, short, still_frame, still_table
+from .base import Misfit, Whole, Widget, as_names, short, still_frame, still_table
 
 SENTENCE = ("the", "cat", "sat", "on", "the", "mat")
 HEADS = ("previous token", "first token", "same word", "broad average")  # head_mixer.js holds both languages
@@ -52,12 +52,12 @@ class HeadMixer(Widget):
     for what does not fit.
     """
 
-    query = t.Int(0).tag(sync=True)
+    query = Whole(0).tag(sync=True)
     heads = t.List(t.Bool()).tag(sync=True)
     _frames = t.Dict().tag(sync=True)  # what NumPy computed
 
     def __init__(self, tokens=SENTENCE, query=None):
-        tokens = list(tokens)
+        tokens = as_names("tokens", tokens)
         if not 2 <= len(tokens) <= 7:
             raise Misfit(f"there are {len(tokens)} tokens; the head mixer shows 2 to 7")
         for token in tokens:

@@ -59,11 +59,11 @@ export function verdict(state, { moved, later }, tokens) {
   const leaking = rowsThat((seen) => seen.length, later, queries), went = rowsThat((far) => far > 0, moved, queries);
   const empty = rowsThat((row) => !row.some(Boolean), state.mask, queries);
   const said = [origin(state, tokens.length)];
-  const seen = leaking.n === 1 && later.flat().map((j) => tokens[j]).join(", ");
+  const seen = leaking.n === 1 ? later.flat().map((j) => tokens[j]) : [];
   if (!leaking.n) said.push(["没有一行能看到后来的词元。", "No row can see a later token."]);
-  else if (seen) said.push([`${leaking.zh}能看到词元 ${seen}。`, `${Row(leaking)} can see token ${seen}.`]);
+  else if (seen.length) said.push([`${leaking.zh}能看到词元 ${seen.join("、")}。`, `${Row(leaking)} can see ${seen.length > 1 ? "tokens" : "token"} ${seen.join(", ")}.`]);
   else said.push([`${leaking.zh}能看到后来的词元。`, `${Row(leaking)} can see later tokens.`]);
-  if (empty.n) said.push([`${empty.zh}全屏蔽：权重和输出都是 0（本书的约定）。`,
+  if (empty.n) said.push([`${empty.zh}全屏蔽：权重和输出都是 0（本课程的规定）。`,
     `${Row(empty)} ${empty.n > 1 ? "are" : "is"} fully masked: weights and output 0 (by our convention).`]);
   if (state.changed) said.push([`改动最后一个词元，${went.n ? went.zh : "没有一行"}的输出移动。`,
     `Changing the last token moved ${went.n ? went.en : "no output"}.`]);
@@ -150,8 +150,8 @@ function leakTable(tokens) {
   return { node, show };
 }
 
-const NOTE = ["1 = 可以看，0 = 屏蔽（分数变成 −∞，斜线格）。粗框：查询自己的位置。角标：手工涂改。动任何一个开关或滑块，整张掩码重设。",
-  "1 = may attend, 0 = blocked (the score becomes −∞, hatched). Bold frame: the query’s own position. Corner: painted by hand. Any switch or slider sets the whole mask anew."];
+const NOTE = ["1 = 可以看，0 = 屏蔽（分数变成 −∞，斜线格）。粗框：查询自己的位置。角标：手工涂改。动因果掩码开关或任何一个滑块，整张掩码都重设。",
+  "1 = may attend, 0 = blocked (the score becomes −∞, hatched). Bold frame: the query’s own position. Corner: painted by hand. The causal switch and both sliders set the whole mask anew."];
 
 // ---------------------------------------------------------------- the whole
 /** The switches, sliders and buttons; show(state) moves them. */

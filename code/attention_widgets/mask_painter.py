@@ -5,7 +5,7 @@ import traitlets as t
 
 import attention_mechanism as am
 
-from .base import Misfit, Widget, still_frame, still_table
+from .base import Misfit, Whole, Widget, as_names, as_numbers, is_whole, still_frame, still_table
 
 LARGEST = 9  # of a number in Q, K or V, so that every score fits its cell
 CHANGE = 1  # what "change the last token" adds to its key and to its value; mask_painter.js holds the same
@@ -21,6 +21,12 @@ def first_example():
               [0.6, 0.2, 0.8, 0.3], [0.1, 0.6, 0.4, 0.9]],
         "V": [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.2, 0.9], [0.9, 0.4]],
     }  # fmt: skip
+
+
+def as_example(tokens, **matrices):
+    """Names and rows of numbers, as the painter holds them."""
+    names = [str(name) for name in as_names("tokens", tokens)]
+    return {"tokens": names} | {name: as_numbers(name, M, 2) for name, M in matrices.items()}
 
 
 def check_example(tokens, Q, K, V):
@@ -51,8 +57,8 @@ class MaskPainter(Widget):
     """
 
     causal = t.Bool(False).tag(sync=True)
-    n_real = t.Int(0).tag(sync=True)
-    offset = t.Int(0).tag(sync=True)
+    n_real = Whole(0).tag(sync=True)
+    offset = Whole(0).tag(sync=True)
     mask = t.List(t.List(t.Bool())).tag(sync=True)
     changed = t.Bool(False).tag(sync=True)
     _start = t.Dict().tag(sync=True)  # what the painter was made with
@@ -62,7 +68,7 @@ class MaskPainter(Widget):
         missing = [name for name, part in given.items() if part is None]
         if len(missing) not in (0, 4):
             raise Misfit(f"tokens, Q, K and V belong together: give {' and '.join(missing)} too, or none of them")
-        example = first_example() if missing else {name: np.asarray(part).tolist() for name, part in given.items()}
+        example = first_example() if missing else as_example(**given)
         check_example(**example)
         n_real = len(example["tokens"]) if n_real is None else n_real
         switches = {"causal": causal, "n_real": n_real, "offset": offset}
@@ -72,8 +78,8 @@ class MaskPainter(Widget):
     def _by_rule(n, causal, n_real, offset):
         """The mask that the switches set, as the trait holds it."""
         for name, value, most in ("n_real", n_real, n), ("offset", offset, n - 1):
-            if not 0 <= value <= most:
-                raise Misfit(f"{name} is {value}; with {n} tokens it must be from 0 to {most}")
+            if not is_whole(value) or not 0 <= value <= most:
+                raise Misfit(f"{name} is {value!r}; with {n} tokens it must be a whole number from 0 to {most}")
         keep = am.padding_mask(n_real, n) & np.ones((n - offset, n), dtype=bool)
         return (keep & am.causal_mask(n - offset, n, offset) if causal else keep).tolist()
 

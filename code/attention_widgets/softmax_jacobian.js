@@ -9,7 +9,7 @@ const LARGEST = 0.25; // no entry of a Jacobian is farther from 0
 /** The weights: softmax of scores over temperature. */
 export const weigh = (scores, temperature) => softmax(scores.map((s) => s / temperature));
 
-/** attention_mechanism.softmax_jacobian: derivative of the weights by what the softmax was given. */
+/** attention_mechanism.softmax_jacobian: derivative of the weights with respect to what the softmax was given. */
 export const jacobian = (a) => a.map((x, j) => a.map((y, k) => x * ((j === k ? 1 : 0) - y)));
 
 /** Frobenius norm. */
@@ -81,7 +81,7 @@ export function verdict({ scores, temperature, raised: j }) {
 }
 
 const MEANING = ["J 是权重对 softmax 的输入 s/τ 的导数；对分数 s 的导数是 J/τ。每行之和 Σ 为 0。条纹表示负数；点一列，就改为提高那一列的分数。",
-  "J is the derivative of the weights by the softmax's input s/τ; by the scores s it is J/τ. Each row sums (Σ) to 0. Stripes mean negative; click a column to raise that score instead."];
+  "J is the derivative of the weights with respect to the softmax's input s/τ; with respect to the scores s it is J/τ. Each row sums (Σ) to 0. Stripes mean negative; click a column to raise that score instead."];
 
 /** How large the Jacobian of n weights can be. */
 function limits(n) {

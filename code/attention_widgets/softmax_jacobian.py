@@ -7,7 +7,7 @@ import traitlets as t
 
 import attention_mechanism as am
 
-from .base import Misfit, Widget, as_numbers, short, still_bars, still_frame, still_matrix
+from .base import Misfit, Whole, Widget, as_numbers, short, still_bars, still_frame, still_matrix
 
 REACH, COLDEST, HOTTEST = 6, 0.1, 10  # the ends of the sliders; softmax_jacobian.js holds the same
 
@@ -31,7 +31,7 @@ class SoftmaxJacobian(Widget):
 
     scores = t.List(t.Float()).tag(sync=True)
     temperature = t.Float(1.0).tag(sync=True)
-    raised = t.Int(0).tag(sync=True)
+    raised = Whole(0).tag(sync=True)
     _start = t.Dict().tag(sync=True)  # what it was made with
 
     def __init__(self, scores=(2, 1, 0, -1), temperature=1):

@@ -3,6 +3,8 @@ import { committer, html, live, messages, say, slider, words } from "./core.js";
 /** A weight with two decimals, as the cell shows it. */
 export const cell = (a) => (a > 0 && a < 0.005 ? "<.01" : a < 1 && a >= 0.995 ? ">.99" : a.toFixed(2));
 
+const named = (step) => say(`第 ${step} 步`, `step ${step}`);
+
 /** A table of one film: rows are queries, columns are keys; the returned function shows a frame. */
 function screen(name, queries, keys) {
   const corner = words("th", "查询 \\ 键", "query \\ key");
@@ -39,11 +41,11 @@ function render({ model, el }) {
 
   function draw() {
     const step = steps[model.get("frame")];
-    control.show(model.get("frame"), String(step), `${say("第", "step")} ${step} ${say("步", "")}`.trim());
+    control.show(model.get("frame"), String(step), named(step));
     frames().forEach((A, f) => screens[f].show(A));
   }
 
-  const announce = () => said.tell(`${say("步", "step")} ${steps[model.get("frame")]}. ${summary(names, frames(), queries, keys)}`);
+  const announce = () => said.tell(`${named(steps[model.get("frame")])}. ${summary(names, frames(), queries, keys)}`);
   return live({ model, el }, root, ["frame"], draw, announce);
 }
 

@@ -1,23 +1,22 @@
 """The film of the weights: how attention weights change from step to step of a training."""
 
-import operator
+from collections.abc import Mapping
 
 import numpy as np
 import traitlets as t
 
-from .base import Misfit, Widget, still_frame, still_table
+from .base import Misfit, Whole, Widget, as_names, as_numbers, still_frame, still_table
 
 MOST = 8  # queries or keys that fit side by side on a phone
 
 
 def as_film(name, frames, steps):
     """Frames (n_steps, n_q, n_k) as the module takes them, checked."""
-    try:
-        film = np.asarray(frames, dtype=float)
-    except (TypeError, ValueError):
-        raise Misfit(f"film {name} must be an array of numbers ({len(steps)}, n_q, n_k)") from None
-    if film.ndim != 3 or len(film) != len(steps):
-        raise Misfit(f"film {name} must be ({len(steps)}, n_q, n_k), one matrix for each step, but it is {film.shape}")
+    film = np.array(as_numbers(f"film {name}", frames, 3))
+    if not film.size:
+        raise Misfit(f"film {name} is empty; give a matrix of weights for each step")
+    if len(film) != len(steps):
+        raise Misfit(f"film {name} has {len(film)} matrices, but there are {len(steps)} steps; give one for each step")
     if not 1 <= min(film.shape[1:]) <= max(film.shape[1:]) <= MOST:
         raise Misfit(f"film {name} has {film.shape[1]} queries and {film.shape[2]} keys; it shows 1 to {MOST} of each")
     if not (np.isfinite(film).all() and film.min() >= 0 and film.max() <= 1 + 1e-6):
@@ -33,22 +32,23 @@ class WeightsFilm(Widget):
     what does not fit.
     """
 
-    frame = t.Int(0).tag(sync=True)
+    frame = Whole(0).tag(sync=True)
     _reel = t.Dict().tag(sync=True)
 
     def __init__(self, films, steps, queries=None, keys=None, frame=0):
-        try:
-            steps = [operator.index(step) for step in steps]
-        except TypeError:
-            raise Misfit(f"steps must be whole numbers, one for each frame, but they are {steps!r}") from None
-        if not steps:
-            raise Misfit("there are no steps; give at least one, with its frame")
+        if not isinstance(films, Mapping):
+            raise Misfit(f"films must map names to arrays, as {{'A': film}}, but it is {films!r}")
+        steps = as_numbers("steps", steps, 1)
+        if not all(step.is_integer() for step in steps):  # refuses nan too
+            raise Misfit(f"the steps are {steps}; each must be a whole number")
+        steps = [int(step) for step in steps]
         films = {str(name): as_film(name, frames, steps) for name, frames in films.items()}
         shapes = {film.shape[1:] for film in films.values()}
-        if len(shapes) != 1:
-            raise Misfit(f"give at least one film, all films of one size; the sizes are {sorted(shapes)}")
+        if len(shapes) != 1 or not steps:
+            raise Misfit(f"give at least one film and one step, all films of one size; the sizes are {sorted(shapes)}")
         n_q, n_k = shapes.pop()
-        names = [list(range(n)) if given is None else list(given) for given, n in ((queries, n_q), (keys, n_k))]
+        named = ("queries", queries, n_q), ("keys", keys, n_k)
+        names = [list(range(n)) if given is None else as_names(name, given) for name, given, n in named]
         if [len(part) for part in names] != [n_q, n_k]:
             raise Misfit(f"the films have {n_q} queries and {n_k} keys; give as many names, or none")
         queries, keys = ([str(name) for name in part] for part in names)
