@@ -108,10 +108,11 @@ def three_panels(S, S_scaled, A, tokens=None):
 def weights_by_step(frames, titles, tokens):
     """Weights (n, n) at several moments, two heat maps to a line, each under its title -> array of Axes.
 
-    `tokens` names the queries and the keys.  Raises ValueError if titles and frames differ in number, and as `scores`.
+    `tokens` names the queries and the keys.  Raises ValueError if there are no frames or not as many titles, and as
+    `scores` does.
     """
-    if len(frames) != len(titles):
-        raise ValueError(f"{len(frames)} matrices need as many titles, but there are {len(titles)}")
+    if not len(titles) or len(frames) != len(titles):
+        raise ValueError(f"give a title for each matrix; there are {len(frames)} matrices and {len(titles)} titles")
     n, lines = len(tokens), -(-len(frames) // 2)
     axes = plt.subplots(lines, 2, figsize=(1.6 + 1.2 * n, lines * (0.8 + 0.44 * n)), squeeze=False)[1]
     for ax, A, title in zip(axes.flat, frames, titles, strict=False):
@@ -125,10 +126,10 @@ def head_split(X, n_head):
     """Where the numbers of X (n, n_head·d) go: X itself, its heads, and a bare reshape to the same shape -> three Axes.
 
     A cell's shade is the head to which its column of X belongs; heads stand below one another.  Raises ValueError if
-    X is not a matrix whose columns n_head divides.
+    X is not a matrix whose columns n_head divides, or is empty.
     """
     X = np.asarray(X)
-    if X.ndim != 2 or n_head < 1 or X.shape[1] % n_head:
+    if X.ndim != 2 or not X.size or n_head < 1 or X.shape[1] % n_head:
         raise ValueError(f"X must be a matrix (n, n_head·d), but the shape is {X.shape} and n_head = {n_head}")
     n, width = X.shape
     shade = np.broadcast_to(np.arange(width) * n_head // width, X.shape)
@@ -204,15 +205,21 @@ def measured(x, points, curves=(), xlabel="", ylabel="", ax=None):
     """Measured points with error bars over x (n,), and the curves that theory draws, on logarithmic axes -> Axes.
 
     `points` maps the name that stands at the right end to pairs of a value and its error, (n, 2); `curves` are rows of
-    values (n,), drawn as dashed lines.  Raises ValueError if there are more than three sets of points: more could not
-    be told apart without colour.
+    values (n,), drawn as dashed lines.  Raises ValueError if there are more than three sets of points, for more could
+    not be told apart without colour; if they are not as many as x; or if anything is not positive, which would be
+    missing from the picture.
     """
     if len(points) > 3:
         raise ValueError(f"{len(points)} sets of points cannot be told apart without colour; give three at most")
     if ax is None:
         ax = plt.subplots(figsize=(3.4, 2.5))[1]
     for (name, pairs), marker in zip(points.items(), "os^", strict=False):
-        y, error = np.transpose(pairs)
+        pairs = np.asarray(pairs, dtype=float)
+        if pairs.shape != (len(x), 2):
+            raise ValueError(f"{name} needs a value and an error for each x, ({len(x)}, 2), but has {pairs.shape}")
+        if not (np.min(x) > 0 and np.min(pairs[:, 0]) > 0):
+            raise ValueError(f"logarithmic axes show positive numbers only, and {name} or x has others")
+        y, error = pairs.T
         ax.errorbar(x, y, error, color=LIGHT["z"], marker=marker, markersize=4, linestyle="none", capsize=2)
         ax.annotate(name, (x[-1], y[-1]), (8, 0), textcoords="offset points", va="center")
     for y in curves:

@@ -108,15 +108,20 @@ def attention_gradient_gaps(formulas=attention_backward):
 
 
 def estimate(x):
-    """Mean of independent numbers x, and its standard error: the mean misses the truth by less about 2 times in 3."""
+    """Mean of independent numbers x, and its standard error: the mean misses the truth by less about 2 times in 3.
+
+    Raises ValueError for fewer than two numbers, whose scatter tells nothing.
+    """
     x = np.asarray(x, dtype=float)
+    if x.size < 2:
+        raise ValueError(f"a standard error needs two numbers or more; {x.size} given")
     return x.mean(), x.std() / x.size**0.5
 
 
 def spread(x):
     """Standard deviation of independent numbers x, and its standard error, from that of the variance."""
     x = np.asarray(x, dtype=float)
-    variance, error = estimate((x - x.mean()) ** 2)
+    variance, error = estimate((x - estimate(x)[0]) ** 2)
     return variance**0.5, error / (2 * variance**0.5)
 
 

@@ -148,8 +148,10 @@ def test_weights_by_step(n_frames):
 
 
 def test_weights_by_step_need_a_title_each():
-    with pytest.raises(ValueError, match="2 matrices need as many titles, but there are 1"):
+    with pytest.raises(ValueError, match="there are 2 matrices and 1 titles"):
         ap.weights_by_step([np.eye(2)] * 2, ["step 0"], ["a", "b"])
+    with pytest.raises(ValueError, match="there are 0 matrices and 0 titles"):
+        ap.weights_by_step([], [], ["a", "b"])
 
 
 def test_arrows_end_at_the_vectors_and_say_the_scores():
@@ -210,6 +212,18 @@ def test_measured_points_have_error_bars_beside_the_curves_of_theory():
 def test_a_fourth_set_of_points_is_refused_not_dropped():
     with pytest.raises(ValueError, match="4 sets of points .* give three at most"):
         ap.measured([1, 2], {str(i): [(1, 0), (2, 0)] for i in range(4)})
+
+
+@pytest.mark.parametrize("x, pairs, words", [
+    ([1, 2, 4], [(1, 0.1), (2, 0.1)], r"for each x, \(3, 2\), but has \(2, 2\)"),
+    ([1, 2], [1, 2], r"but has \(2,\)"),
+    ([0, 2], [(1, 0.1), (2, 0.1)], "positive numbers only"),
+    ([1, 2], [(1, 0.1), (-2, 0.1)], "positive numbers only"),
+    ([1, 2], [(1, 0.1), (np.nan, 0.1)], "positive numbers only"),
+])  # fmt: skip
+def test_points_that_would_be_missing_from_the_picture_are_refused(x, pairs, words):
+    with pytest.raises(ValueError, match=words):
+        ap.measured(x, {"a": pairs})
 
 
 @pytest.mark.parametrize("draw", [
@@ -273,7 +287,7 @@ def test_a_number_keeps_the_shade_of_its_column_and_heads_differ():
         assert all(contrast(shade[:3], (0, 0, 0)) > 4.5 for shade in first | second)
 
 
-@pytest.mark.parametrize("X, n_head", [(CODED, 3), (CODED, 0), (CODED[0], 2)])
+@pytest.mark.parametrize("X, n_head", [(CODED, 3), (CODED, 0), (CODED[0], 2), (CODED[:0], 2), (CODED[:, :0], 2)])
 def test_the_split_refuses_what_does_not_fit(X, n_head):
     with pytest.raises(ValueError, match="n_head"):
         ap.head_split(X, n_head)

@@ -128,6 +128,12 @@ def test_a_law_for_the_keys_alone_keeps_the_query_fixed():
     assert mean_and_variance(proofs.score(q, k), keys) == (0, sum(x**2 for x in q))
 
 
+def test_a_covariance_is_free_of_both_means():
+    q, k, law = proofs.vectors(1)
+    assert proofs.covariance(q[0] + 2, q[0] + 5 * k[0] + 7, law) == 1
+    assert proofs.covariance(q[0] + 2, k[0] + 7, law) == 0
+
+
 def test_what_is_not_a_sum_of_random_symbols_is_constant():
     c = sp.Symbol("c")
     assert mean_and_variance(c, {}) == (c, 0) and proofs.expectation(3, {}) == 3
@@ -145,6 +151,8 @@ def test_a_moment_that_was_not_given_is_asked_for_by_name():
     q, _, law = proofs.vectors(2)
     with pytest.raises(ValueError, match=r"needs E\[q0\^4\], and the law of q0 ends with E\[q0\^2\]"):
         proofs.variance(proofs.score(q, q), law)
+    with pytest.raises(ValueError, match=r"needs E\[q0\^3\]"):
+        proofs.expectation(q[0] ** 3, law)
 
 
 def test_what_has_no_moments_is_refused():
@@ -168,6 +176,13 @@ def test_the_standard_error_is_the_scatter_of_repeated_estimates():
     stds, errors = np.transpose([proofs.spread(x) for x in draws])
     assert abs(stds.mean() - 2) < 0.02
     assert 0.85 < stds.std() / errors.mean() < 1.15
+
+
+@pytest.mark.parametrize("numbers", [[], [3.0]])
+def test_one_number_has_no_standard_error(numbers):
+    for measure in (proofs.estimate, proofs.spread):
+        with pytest.raises(ValueError, match=f"needs two numbers or more; {len(numbers)} given"):
+            measure(numbers)
 
 
 def test_by_hand():
@@ -206,8 +221,12 @@ def test_a_seed_repeats_and_another_does_not():
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_the_softmax_jacobian_is_proved(n):
-    assert proofs.softmax_jacobian_gap(lambda a: sp.diag(*a) - a.T * a, n) == sp.zeros(n, n)
+@pytest.mark.parametrize("formula", [
+    lambda a: sp.diag(*a) - a.T * a,
+    lambda a: sp.Matrix(len(a), len(a), lambda j, m: a[j] * ((1 if j == m else 0) - a[m])),
+])  # fmt: skip
+def test_the_softmax_jacobian_is_proved_however_it_is_written(n, formula):
+    assert proofs.softmax_jacobian_gap(formula, n) == sp.zeros(n, n)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,8 @@ def test_cells_never_round_a_weight_to_an_end():
 def test_a_screen_reader_hears_where_each_query_looks():
     given = [["A", "B"], [[[0.2, 0.8]], [[1, 0]]], ["q"], ["k", "l"]]
     assert run(WeightsFilm._esm, "m.summary(...given)", given) == "A: q → l 0.80; B: q → k 1.00"
+    given = [["A"], [[[0, 0], [1, 0]]], ["q", "r"], ["k", "l"]]  # q sees no key
+    assert run(WeightsFilm._esm, "m.summary(...given)", given) == "A: q → 0.00, r → k 1.00"
 
 
 def test_still_shows_the_last_frame():

@@ -22,8 +22,11 @@ function screen(name, queries, keys) {
 
 /** For a screen reader: where each query looks most, in each film. */
 export function summary(names, frames, queries, keys) {
-  const most = (row) => row.indexOf(Math.max(...row));
-  return names.map((name, f) => `${name}: ` + frames[f].map((row, i) => `${queries[i]} → ${keys[most(row)]} ${cell(row[most(row)])}`).join(", ")).join("; ");
+  const most = (row) => {
+    const a = Math.max(...row);
+    return a > 0 ? `${keys[row.indexOf(a)]} ${cell(a)}` : cell(0);  // a query that sees no key looks nowhere
+  };
+  return names.map((name, f) => `${name}: ` + frames[f].map((row, i) => `${queries[i]} → ${most(row)}`).join(", ")).join("; ");
 }
 
 function render({ model, el }) {
