@@ -26,7 +26,7 @@ QUERIES = {  # query: the section that must be among the first three hits
         "行和": D + "the-row-sum-check",
         "softmax 之前": G + "score",
         "d_k 缩放": S + "step-5-scale",
-        "dk缩放": G + "scaled-score",
+        "dk缩放": S + "step-5-scale",
         "softmax方向": D + "the-row-sum-check",
         "忘了开方": D + "going-deeper-tracing-a-wrong-number",
         "不能拿去和前两张比": D + "reading-the-heatmap",
