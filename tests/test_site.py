@@ -422,7 +422,7 @@ def models(view):
 def test_what_the_widgets_of_a_page_share_is_in_it_once(path):
     text = path.read_text("utf-8")
     assert "widget-view+json" in text
-    for file, line in ("core.js", "Shared by all widgets"), ("core.css", ".attn-widget {"):
+    for file, line in ("core.js", "Shared by all widgets"), ("core.css", "--attn-border: var("):
         assert line in (ROOT / "code" / "attention_widgets" / file).read_text("utf-8") and text.count(line) == 1
 
 
