@@ -1,11 +1,13 @@
 """One bilingual notebook becomes three."""
 
+import json
 from copy import deepcopy
+from types import SimpleNamespace
 
 import pytest
 from nbformat import v4, validate
 
-from bilingual import inline_pair, merge, segments, select, single, trim_pair, unlabel, with_label
+from bilingual import inline_pair, merge, segments, select, single, source_read, trim_pair, unlabel, with_label
 
 
 def markdown(source, *tags, **metadata):
@@ -54,6 +56,15 @@ def test_what_needs_a_kernel_is_in_the_notebook_and_not_on_the_site(nb, mode):
     nb.cells += [markdown("动手", "lang-zh", "jupyter-only"), markdown("Move", "lang-en", "jupyter-only"), only]
     assert sources(select(nb, mode)) == before
     assert "interact(f, d_k=(1, 9))" in sources(single(nb, "en")) and "Move" in sources(single(nb, "en"))
+
+
+@pytest.mark.parametrize("mode", ["zh", "en", "both"])
+def test_a_heading_that_needs_a_kernel_leaves_the_others_their_addresses(nb, mode):
+    nb.cells += [markdown("## 滑块", "lang-zh", "jupyter-only"), markdown("## Slider", "lang-en", "jupyter-only")]
+    nb.cells += [markdown("## 完", "lang-zh"), markdown("## The end", "lang-en")]
+    env = SimpleNamespace(doc2path=lambda name: f"{name}.ipynb", temp_data={})
+    source_read(SimpleNamespace(env=env, config=SimpleNamespace(bilingual_mode=mode)), "page", [json.dumps(nb)])
+    assert env.temp_data["bilingual_slugs"] == ["title", "the-end"]
 
 
 @pytest.mark.parametrize("lang, prose, alt", [("zh", "# 标题\n\n正文", "图"), ("en", "# Title\n\nText", "picture")])

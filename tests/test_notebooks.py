@@ -163,18 +163,21 @@ def test_every_chinese_cell_is_followed_by_its_english_twin(nb):
 
 
 def settings(fn, controls):
-    """The arguments with which the controls can call fn: each control at its ends, the others as they stand."""
+    """For each control, the arguments with which it can call fn at its ends, the others as they stand."""
     widgets = {w._kwarg: w for w in interactive(fn, **controls).kwargs_widgets}
     start = {name: w.get_interact_value() for name, w in widgets.items()}
     for name, w in widgets.items():
         ends = [w.min, w.max] if hasattr(w, "min") else getattr(w, "options", [False, True])
-        yield from (start | {name: end} for end in ends)
+        yield name, [start | {name: end} for end in ends]
 
 
 def asked(fn, controls):
     """What fn answers there, as text."""
-    answers = [repr(fn(**given)) for given in settings(fn, controls)]
-    assert len(set(answers)) > 1 or "Axes" in answers[0], "the controls change nothing"
+    answers = []
+    for name, cases in settings(fn, controls):
+        there = [repr(fn(**given)) for given in cases]
+        assert len(set(there)) > 1 or "Axes" in there[0], f"the control {name} changes nothing"
+        answers += there
     return answers
 
 
@@ -190,7 +193,11 @@ def under_control(imports, cell):
 def test_controls_that_python_answers(nb):
     """They are in Jupyter alone.  An error in a callback is shown there and fails nothing, so it is called here."""
     for cell in code(nb):
-        if "jupyter-only" in cell.metadata.get("tags", []):
+        has_tag = "jupyter-only" in cell.metadata.get("tags", [])
+        assert has_tag == bool(re.search(r"\binteract(ive)?\(", cell.source)), (
+            "controls, and they alone, are jupyter-only"
+        )
+        if has_tag:
             assert "nbval-ignore-output" in cell.metadata.tags, "nbval sees the answer twice, and cannot compare it"
             [(fn, controls)] = under_control(code(nb)[0].source, cell.source)
             assert asked(fn, controls)
@@ -256,8 +263,19 @@ def test_the_controls_rule_calls_both_ends_and_finds_controls_without_effect():
     assert asked(lambda n, on: n if on else -n, {"n": (1, 4), "on": True}) == ["1", "4", "-2", "2"]
     with pytest.raises(ZeroDivisionError):
         asked(lambda n: 1 // n, {"n": (0, 4)})
-    with pytest.raises(AssertionError, match="change nothing"):
+    with pytest.raises(AssertionError, match="control n changes nothing"):
         asked(lambda n: 7, {"n": (0, 4)})
+    with pytest.raises(AssertionError, match="control m changes nothing"):
+        asked(lambda n, m: n, {"n": (0, 4), "m": (0, 4)})
+
+
+@pytest.mark.parametrize("tags", [[], ["jupyter-only"]])
+def test_the_controls_rule_finds_a_tag_that_is_missing_or_too_many(tags):
+    source = "x = 1" if tags else "interact(f, n=(1, 4))"
+    with pytest.raises(AssertionError, match="they alone"):
+        test_controls_that_python_answers(
+            v4.new_notebook(cells=[v4.new_code_cell(source, metadata={"tags": [*tags, "nbval-ignore-output"]})])
+        )
 
 
 @pytest.mark.parametrize(

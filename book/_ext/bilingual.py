@@ -185,7 +185,8 @@ def source_read(app, docname, source):
     if not app.env.doc2path(docname).endswith(".ipynb"):
         return
     nb = load(docname, source[0])
-    app.env.temp_data["bilingual_slugs"] = [nodes.make_id(h) for h in headings(nb, "en")]
+    slugs = [nodes.make_id(h) for h in headings(select(nb, "en"), "en")]
+    app.env.temp_data["bilingual_slugs"] = slugs
     source[0] = json.dumps(select(nb, app.config.bilingual_mode))
 
 
