@@ -288,7 +288,7 @@ def test_lists_and_slider_show_what_python_computes(paths):
     assert_shows(widget, EYE, 0.5)
     pull(widget, 2, 1, -1)
     assert_shows(widget, [[1, 0], [0, 1], [0, -1]], 0.5)
-    assert "Every query" in widget.locator(".attn-verdict").text_content()
+    assert "every query" in widget.locator(".attn-verdict").text_content()
     pull(widget, 0, 1, 1)  # both components of one query: its values sum to the same, so its D is 0
     assert_shows(widget, [[1, 1], [0, 1], [0, -1]], 0.5)
     assert [kind for _, kind, _ in widget.evaluate(SEEN)["matrices"]["D"]][:3] == [0, 0, 0]
@@ -326,7 +326,7 @@ def test_an_entry_is_explained_by_list_or_click_and_changes_are_told(paths):
     assert formula.text_content() == "D[0,1] = A[0,1]·(dA[0,1] − A[0,:]·dA[0,:]) = 0.267·(0 − 0.560) = −0.149"
     assert told.text_content().startswith("D[0,1]")
     pull(widget, 0, 0, -1)
-    assert "0.560" in formula.text_content() and told.text_content().startswith("The output of query 2")
+    assert "0.560" in formula.text_content() and told.text_content().startswith("L does not depend on the output of query 2")
     widget.locator("input[type=range]").press("ArrowRight")
     assert told.text_content().startswith("Loss ")
     for svg in widget.locator("svg").all():
