@@ -34,6 +34,7 @@ STORAGE_DENIED = """for (const name of ["localStorage", "sessionStorage"]) {
   const get = () => { throw new DOMException("denied", "SecurityError"); };
   Object.defineProperty(window, name, { get, configurable: true });
 }"""
+READY = "document.documentElement.dataset.widgets === 'ready'"
 LOCAL = ("http://127.0.0.1", "ws://127.0.0.1", "file:", "data:", "blob:")
 NO_BROWSER = "No Chromium was found: install Chromium or Chrome, or put its path into the variable COURSE_BROWSER."
 
@@ -146,6 +147,19 @@ def open_page(new_page):
     yield open_
     for page in opened:
         page.context.close()
+
+
+@pytest.fixture
+def open_widget(open_page, site_url):
+    """open_widget(chapter, selector, view, **context options) -> the page, its widgets live, and the widget."""
+
+    def open_(chapter, selector, view="en", **options):
+        page = open_page(**options)
+        page.goto(f"{site_url}/{view}/{chapter}")
+        page.wait_for_function(READY)
+        return page, page.locator(selector)
+
+    return open_
 
 
 def node():

@@ -3,6 +3,7 @@
 import itertools
 import re
 import xml.etree.ElementTree as ET
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from bilingual import LANGS
 from conftest import ROOT, run
 
 CHAPTER = "03_scaling_variance.html"
-READY = "document.documentElement.dataset.widgets === 'ready'"
 SEEN = (ROOT / "tests" / "seen_in_the_assumption_laboratory.js").read_text("utf-8")
 HAN = re.compile("[\u3400-\u9fff]")
 ESM = aw.AssumptionLaboratory._esm
@@ -233,16 +233,9 @@ def test_still_says_it_without_javascript():
 
 # ---------------------------------------------------------------- the page
 @pytest.fixture
-def laboratory(open_page, site_url):
+def laboratory(open_widget):
     """laboratory(view, **context options) -> the page and the widget in it."""
-
-    def open_(view="en", **options):
-        page = open_page(**options)
-        page.goto(f"{site_url}/{view}/{CHAPTER}")
-        page.wait_for_function(READY)
-        return page, page.locator(".attn-assumptions")
-
-    return open_
+    return partial(open_widget, CHAPTER, ".attn-assumptions")
 
 
 def move(widget, rho, mu_q, mu_k, d_k, tied, repeated):

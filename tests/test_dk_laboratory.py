@@ -3,6 +3,7 @@
 import json
 import re
 import xml.etree.ElementTree as ET
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from attention_widgets.dk_laboratory import COUNTS, REACH, ROWS, WIDTHS, histogr
 from conftest import ROOT, run
 
 CHAPTER = "03_scaling_variance.html"
-READY = "document.documentElement.dataset.widgets === 'ready'"
 WIDGET = ".afm-view:has(.attn-laboratory):not(:has(.attn-assumptions))"
 SEEN = (ROOT / "tests" / "seen_in_the_dk_laboratory.js").read_text("utf-8")
 HAN = re.compile("[\u3400-\u9fff]")
@@ -156,16 +156,9 @@ def test_still_says_it_without_javascript():
 
 # ---------------------------------------------------------------- the page
 @pytest.fixture
-def laboratory(open_page, site_url):
+def laboratory(open_widget):
     """laboratory(view, **context options) -> the page and the widget in it."""
-
-    def open_(view="en", **options):
-        page = open_page(**options)
-        page.goto(f"{site_url}/{view}/{CHAPTER}")
-        page.wait_for_function(READY)
-        return page, page.locator(WIDGET)
-
-    return open_
+    return partial(open_widget, CHAPTER, WIDGET)
 
 
 def move(widget, d_k, n_k):

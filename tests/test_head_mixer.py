@@ -4,6 +4,7 @@ import itertools
 import math
 import re
 import xml.etree.ElementTree as ET
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from conftest import run
 
 ESM = HeadMixer._esm
 CHAPTER = "06_multi_head.html"
-READY = "document.documentElement.dataset.widgets === 'ready'"
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 HAN = re.compile("[\u3400-\u9fff]")
 SENTENCES = [SENTENCE, ("a", "b"), ("x", "x", "x"), ("to", "be", "or", "not", "to", "be", "?")]
@@ -159,16 +159,9 @@ def test_still_says_it_without_javascript():
 
 # ---------------------------------------------------------------- the page
 @pytest.fixture
-def mixer(open_page, site_url):
+def mixer(open_widget):
     """mixer(view, **context options) -> the page and its head mixer."""
-
-    def open_(view="en", **options):
-        page = open_page(**options)
-        page.goto(f"{site_url}/{view}/{CHAPTER}")
-        page.wait_for_function(READY)
-        return page, page.locator(".attn-head-mixer").first
-
-    return open_
+    return partial(open_widget, CHAPTER, ".attn-head-mixer")
 
 
 SEEN = """(widget) => {

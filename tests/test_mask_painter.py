@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from conftest import run
 
 ESM = MaskPainter._esm
 CHAPTER = "05_masks.html"
-READY = "document.documentElement.dataset.widgets === 'ready'"
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 HAN = re.compile("[\u3400-\u9fff]")
 SMALL = {"tokens": ["<a>", "b&", "c"], "Q": [[1, 0], [0, 1], [1, 1]], "K": np.eye(3, 2), "V": [[1.0], [-2.0], [3.0]]}
@@ -228,16 +228,9 @@ def test_still_says_it_without_javascript():
 
 # ---------------------------------------------------------------- the page
 @pytest.fixture
-def painter(open_page, site_url):
+def painter(open_widget):
     """painter(view, **context options) -> the page and its mask painter."""
-
-    def open_(view="en", **options):
-        page = open_page(**options)
-        page.goto(f"{site_url}/{view}/{CHAPTER}")
-        page.wait_for_function(READY)
-        return page, page.locator(".attn-mask-painter").first
-
-    return open_
+    return partial(open_widget, CHAPTER, ".attn-mask-painter")
 
 
 def number(text):

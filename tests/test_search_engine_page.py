@@ -1,6 +1,7 @@
 """The search engine in its chapter, in a real browser."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,23 +11,15 @@ from attention_widgets.search_engine import first_queries
 from conftest import ROOT
 
 CHAPTER = "01_qkv_intuition.html"
-READY = "document.documentElement.dataset.widgets === 'ready'"
 SEEN = (ROOT / "tests" / "seen_in_the_search_engine.js").read_text("utf-8")
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 HAN = re.compile("[\u3400-\u9fff]")
 
 
 @pytest.fixture
-def engine(open_page, site_url):
+def engine(open_widget):
     """engine(view, **context options) -> the page and its search engine."""
-
-    def open_(view="en", **options):
-        page = open_page(**options)
-        page.goto(f"{site_url}/{view}/{CHAPTER}")
-        page.wait_for_function(READY)
-        return page, page.locator(".attn-search-engine")
-
-    return open_
+    return partial(open_widget, CHAPTER, ".attn-search-engine")
 
 
 def column(widget, number):

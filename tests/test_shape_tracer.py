@@ -3,6 +3,7 @@
 import re
 import xml.etree.ElementTree as ET
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from bilingual import LANGS
 from conftest import run
 
 CHAPTER = "02_derivation.html"
-READY = "document.documentElement.dataset.widgets === 'ready'"
 WIDGET = ".afm-view:has(.attn-tracer)"
 HAN = re.compile("[\u3400-\u9fff]")
 NAMES = ("n_q", "n_k", "d_model", "d_k", "d_v")
@@ -211,16 +211,9 @@ def test_still_says_it_without_javascript():
 
 # ---------------------------------------------------------------- the page
 @pytest.fixture
-def tracer(open_page, site_url):
+def tracer(open_widget):
     """tracer(view, **context options) -> the page and the widget in it."""
-
-    def open_(view="en", **options):
-        page = open_page(**options)
-        page.goto(f"{site_url}/{view}/{CHAPTER}")
-        page.wait_for_function(READY)
-        return page, page.locator(WIDGET)
-
-    return open_
+    return partial(open_widget, CHAPTER, WIDGET)
 
 
 def rows(widget):

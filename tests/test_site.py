@@ -13,7 +13,7 @@ from attention_mechanism import softmax
 from attention_widgets import AttentionCalculator
 from bilingual import LANGS, cell_lang
 from build_site import SOURCES, digest
-from conftest import ROOT, SITE, STORAGE_DENIED
+from conftest import READY, ROOT, SITE, STORAGE_DENIED
 
 VIEWS = ["zh", "en", "both"]
 PAGES = sorted(p.relative_to(SITE).as_posix() for v in VIEWS for p in (SITE / v).glob("*.html"))
@@ -21,7 +21,6 @@ CHAPTER = "02_derivation.html"
 SECTION = "first-example-three-unit-vectors"
 HAN = re.compile("[\u3400-\u9fff]")
 LOADS = re.compile(r'<(?:script|img|iframe|source|link rel="(?:stylesheet|preload|icon)")\b[^>]*>')
-READY = "document.documentElement.dataset.widgets === 'ready'"
 
 AT_A_DESK, ON_A_PHONE, IN_THE_CALCULATOR = (
     (ROOT / "tests" / f"seen_{where}.js").read_text("utf-8")

@@ -3,6 +3,7 @@
 import math
 import re
 import xml.etree.ElementTree as ET
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from bilingual import LANGS
 from conftest import ROOT, run
 
 CHAPTER = "04_softmax_gradient.html"
-READY = "document.documentElement.dataset.widgets === 'ready'"
 HAN = re.compile("[\u3400-\u9fff]")
 FIT = (ROOT / "tests" / "seen_to_fit.js").read_text("utf-8")
 ESM = SoftmaxJacobian._esm
@@ -151,16 +151,9 @@ def test_still_says_it_without_javascript():
 
 # ---------------------------------------------------------------- the page
 @pytest.fixture
-def jacobian(open_page, site_url):
+def jacobian(open_widget):
     """jacobian(view, **context options) -> the page and the widget in it."""
-
-    def open_(view="en", **options):
-        page = open_page(**options)
-        page.goto(f"{site_url}/{view}/{CHAPTER}")
-        page.wait_for_function(READY)
-        return page, page.locator(".attn-jacobian")
-
-    return open_
+    return partial(open_widget, CHAPTER, ".attn-jacobian")
 
 
 def numbers(texts):

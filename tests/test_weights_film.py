@@ -3,6 +3,7 @@
 import json
 import re
 import xml.etree.ElementTree as ET
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from bilingual import LANGS
 from conftest import ROOT, run
 
 CHAPTER = "04_softmax_gradient.html"
-READY = "document.documentElement.dataset.widgets === 'ready'"
 HAN = re.compile("[\u3400-\u9fff]")
 FIT = (ROOT / "tests" / "seen_to_fit.js").read_text("utf-8")
 FILM = am.softmax(np.arange(24.0).reshape(2, 3, 4) % 5)
@@ -80,16 +80,9 @@ def test_still_shows_the_last_frame():
 
 # ---------------------------------------------------------------- the page
 @pytest.fixture
-def film(open_page, site_url):
+def film(open_widget):
     """film(view, **context options) -> the page and the film in it."""
-
-    def open_(view="en", **options):
-        page = open_page(**options)
-        page.goto(f"{site_url}/{view}/{CHAPTER}")
-        page.wait_for_function(READY)
-        return page, page.locator(".attn-weights-film")
-
-    return open_
+    return partial(open_widget, CHAPTER, ".attn-weights-film")
 
 
 def reel_of(page):
