@@ -59,7 +59,7 @@ def test_the_known_cases():
     assert predict(0, 0, 0, 64, repeated=True) == (0, 64**2)
 
 
-def test_the_variance_is_d_k_only_if_all_conditions_hold():
+def test_the_variance_is_d_k_only_if_all_assumptions_hold():
     """The sentence on the page says “not d_k” whenever one fails."""
     for rho, mu_q, mu_k in itertools.product(np.linspace(-1, 1, 41), repeat=3):
         assert (predict(rho, mu_q, mu_k, 4)[1] > 4 + 1e-9) == (abs(rho) + abs(mu_q) + abs(mu_k) > 1e-9)
@@ -169,7 +169,7 @@ def test_the_axis_reaches_in_powers_of_two():
 
 @pytest.mark.parametrize("change, zh, en", [
     ({}, "假设都成立：均值是 0，方差是 d_k = 64，如定理所说",
-     "All conditions hold: the mean is 0 and the variance d_k = 64, as the theorem"),
+     "All assumptions hold: the mean is 0 and the variance d_k = 64, as the theorem"),
     ({"rho": 0.5}, "q 与 k 不独立（ρ = 0.5）。方差是 80，不是 d_k = 64。.*均值是 4，与 √d_k 成正比；方差是 1.25，",
      "The theorem does not apply: q and k are not independent .ρ = 0.5.. The variance is 80, not d_k = 64. .* "
      "mean is 4, proportional to √d_k; the variance is 1.25, whatever d_k is"),

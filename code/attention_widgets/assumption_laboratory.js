@@ -103,7 +103,7 @@ export function measured(x, error) {
   return [x, error].map((each) => number(digits < 0 ? Math.round(each / unit) * unit : each, Math.max(0, digits))).join(" ± ");
 }
 
-/** The conditions of the theorem that do not hold, each in both languages. */
+/** The assumptions of the theorem that do not hold, each in both languages. */
 export function failing(state) {
   const { rho, mu_q, mu_k } = effective(state), found = [];
   const because = state.tied ? "q = k" : `ρ = ${exact(rho)}`;
@@ -119,7 +119,7 @@ export function verdict(state) {
   const { mean, variance } = predict(state), d = state.d_k, failed = failing(state);
   if (!failed.length) {
     return [`假设都成立：均值是 0，方差是 d_k = ${d}，如定理所说；除以 √d_k 之后，方差是 1。`,
-      `All conditions hold: the mean is 0 and the variance d_k = ${d}, as the theorem says; after the division by √d_k, the variance is 1.`];
+      `All assumptions hold: the mean is 0 and the variance d_k = ${d}, as the theorem says; after the division by √d_k, the variance is 1.`];
   }
   const [zh, en] = [0, 1].map((language) => failed.map((texts) => texts[language])), still = Math.abs(mean) > 1e-9;
   const m = exact(mean / Math.sqrt(d)), v = exact(variance / d);

@@ -42,7 +42,7 @@ class Reach(t.Float):
 
 
 class AssumptionLaboratory(Widget):
-    """Mean and variance of the score q kᵀ, predicted and simulated, when the conditions of the theorem hold or fail.
+    """Mean and variance of the score q kᵀ, predicted and simulated, when the assumptions of the theorem hold or fail.
 
     rho is the correlation of matching components of q and k, mu_q and mu_k are their means, all from −1 to 1; d_k is
     4, 16, 64 or 256.  With `tied`, k = q: then rho counts as 1 and mu_k as mu_q.  With `repeated`, all components of q
