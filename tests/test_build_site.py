@@ -26,7 +26,7 @@ def course(tmp_path_factory):
     root = tmp_path_factory.mktemp("a") / "课程 copy (1)"
     build = copy_course(root)
     (root / "book" / "data" / "factor.txt").write_text("1")
-    reads = 'am.softmax([0, 0, 0]).round(4) * int(open("data/factor.txt").read())'
+    reads = '(am.softmax([0, 0, 0]) * int(open("data/factor.txt").read())).round(4)'
     write(notebook("import attention_mechanism as am", reads), root / "book" / "index.ipynb")
     return root, build
 
