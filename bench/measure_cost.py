@@ -1,4 +1,4 @@
-"""Time and memory of the course's own attention as n doubles; prints a table and keeps it in cost.json for chapter 8.
+"""Time and memory of the course's own attention as n doubles; prints a table and keeps it in book/data for chapter 8.
 
 One thread, float32, the fastest of several runs (other work can only add time); memory is the peak that NumPy asks for
 beyond the inputs, from a run of its own.
@@ -19,7 +19,7 @@ import numpy as np
 
 from attention_mechanism import attention_by_rows, multi_head_attention, scaled_dot_product_attention
 
-KEPT = Path(__file__).with_name("cost.json")
+KEPT = Path(__file__).parents[1] / "book" / "data" / "cost.json"
 D_K, D_MODEL, N_HEAD = 64, 512, 8
 SECONDS, RUNS = 2, 5  # each cell: at least so many runs, and so much time in all
 

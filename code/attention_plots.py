@@ -222,6 +222,10 @@ def measured(x, points, curves=(), xlabel="", ylabel="", ax=None):
         y, error = pairs.T
         ax.errorbar(x, y, error, color=LIGHT["z"], marker=marker, markersize=4, linestyle="none", capsize=2)
         ax.annotate(name, (x[-1], y[-1]), (8, 0), textcoords="offset points", va="center")
+    names = sorted(ax.texts, key=lambda name: name.xy[1])
+    if len(names) > 1:  # two that end close together would lie upon each other
+        names[0].set_va("top")
+        names[-1].set_va("bottom")
     for y in curves:
         ax.plot(x, y, color=INK, linestyle="dashed", linewidth=0.8)
     ax.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)

@@ -209,6 +209,16 @@ def test_measured_points_have_error_bars_beside_the_curves_of_theory():
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("width", "size")
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_names_of_points_that_end_close_together_do_not_overlap(order):
+    last = {"plain": 0.416, "by rows": 0.274}
+    points = {name: [(1e-4, 0), (last[name], 0)] for name in np.array(list(last))[list(order)]}
+    ax = ap.measured([64, 8192], points)
+    ax.figure.draw_without_rendering()
+    one, other = (name.get_window_extent() for name in ax.texts)
+    assert not one.overlaps(other)
+
+
 def test_a_fourth_set_of_points_is_refused_not_dropped():
     with pytest.raises(ValueError, match="4 sets of points .* give three at most"):
         ap.measured([1, 2], {str(i): [(1, 0), (2, 0)] for i in range(4)})

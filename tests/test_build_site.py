@@ -25,7 +25,9 @@ def course(tmp_path_factory):
     """A copy with one small page, and build() that runs the builder on it."""
     root = tmp_path_factory.mktemp("a") / "课程 copy (1)"
     build = copy_course(root)
-    write(notebook("import attention_mechanism as am", "am.softmax([0, 0, 0]).round(4)"), root / "book" / "index.ipynb")
+    (root / "book" / "data" / "factor.txt").write_text("1")
+    reads = '(am.softmax([0, 0, 0]) * int(open("data/factor.txt").read())).round(4)'
+    write(notebook("import attention_mechanism as am", reads), root / "book" / "index.ipynb")
     return root, build
 
 
@@ -44,14 +46,20 @@ def test_a_build_shows_the_outputs_in_all_views_and_a_second_has_nothing_to_do(c
     assert second.returncode == 0 and second.stdout == "▸ the site is up to date\n"
 
 
-def test_a_change_in_code_shows_in_all_views(course):
+@pytest.mark.parametrize(
+    "name, old, new",
+    [
+        ("code/attention_mechanism.py", "return (e / total)", "return (2 * e / total)"),
+        ("book/data/factor.txt", "1", "2"),
+    ],
+)
+def test_a_change_in_code_or_in_data_shows_in_all_views(course, name, old, new):
     root, build = course
-    module = root / "code" / "attention_mechanism.py"
-    text = module.read_text("utf-8")
-    module.write_text(text.replace("return (e / total)", "return (2 * e / total)"), "utf-8")
+    text = (root / name).read_text("utf-8")
+    (root / name).write_text(text.replace(old, new), "utf-8")
     assert build().returncode == 0
     assert shown(root) == [["array([0.6667, 0.6667, 0.6667])"]] * 3
-    module.write_text(text, "utf-8")
+    (root / name).write_text(text, "utf-8")
 
 
 @pytest.mark.parametrize(
