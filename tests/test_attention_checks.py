@@ -17,6 +17,8 @@ import mutants
 import practice_1_2
 import practice_3_4
 import practice_5_6
+import practice_7_8
+import practice_10
 from attention_checks import check
 from attention_problems import MISTAKES, PROBLEMS
 from conftest import ROOT
@@ -46,10 +48,11 @@ def solutions():
 
 SOLUTIONS, SOLUTION_TEXT = solutions()
 
-ALTERNATIVES = practice_1_2.ALTERNATIVES | practice_3_4.ALTERNATIVES | practice_5_6.ALTERNATIVES
-WRONG = practice_1_2.WRONG | practice_3_4.WRONG | practice_5_6.WRONG
-ADAPTERS = practice_1_2.ADAPTERS | practice_3_4.ADAPTERS | practice_5_6.ADAPTERS
-SURVIVORS = practice_1_2.SURVIVORS | practice_3_4.SURVIVORS | practice_5_6.SURVIVORS
+PRACTICE = (practice_1_2, practice_3_4, practice_5_6, practice_7_8, practice_10)
+ALTERNATIVES = {name: fns for chapters in PRACTICE for name, fns in chapters.ALTERNATIVES.items()}
+WRONG = {name: fns for chapters in PRACTICE for name, fns in chapters.WRONG.items()}
+ADAPTERS = {name: adapter for chapters in PRACTICE for name, adapter in chapters.ADAPTERS.items()}
+SURVIVORS = {name: sentences for chapters in PRACTICE for name, sentences in chapters.SURVIVORS.items()}
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -159,6 +162,15 @@ def test_the_root_of_d_v_is_not_taken_for_another_root():
 
     verdict = check(multi_head)
     assert not verdict and "exactly" not in verdict.en
+
+
+def test_keys_read_one_by_one_give_the_output_of_the_row():
+    rng = np.random.default_rng(2017)
+    scores, V = 500 * rng.normal(size=7), rng.normal(size=(7, 3))
+    state = -np.inf, 0.0, np.zeros(3)
+    for score, value in zip(scores, V, strict=True):
+        state = PROBLEMS["online"].right(*state, score, value)
+    np.testing.assert_allclose(state[2], am.softmax(scores) @ V, atol=1e-12)
 
 
 @pytest.mark.parametrize("fill", [-30, -100, -1e4, -65504])

@@ -1,0 +1,261 @@
+"""The practice problems of chapter 10 as learners solve them, see practice_1_2.py."""
+
+import math
+
+import numpy as np
+
+import attention_mechanism as am
+from practice_1_2 import NOTHING_THERE, OTHER_AXES, softmax_by_moveaxis, softmax_by_rows
+
+# --------------------------------------------------------------------------------- right, and written in another way
+
+
+def sinusoids_by_strides(n, d_model):
+    P = np.zeros((n, d_model))
+    angle = np.arange(n)[:, None] * 10000.0 ** (-np.arange(0, d_model, 2) / d_model)
+    P[:, 0::2], P[:, 1::2] = np.sin(angle), np.cos(angle)
+    return P
+
+
+def sinusoids_by_rotation(n, d_model):
+    """Every pair of columns turns by a fixed angle from one position to the next."""
+    turn = np.exp(-1j / np.exp(np.log(10000) * np.arange(d_model // 2) * 2 / d_model))
+    rows = [np.full(d_model // 2, 1j)]  # the sine is the real part, the cosine the imaginary one
+    for _ in range(n - 1):
+        rows.append(rows[-1] * turn)
+    return np.array(rows).view(float)[:n]
+
+
+def norm_by_loops(X, gamma, beta, eps):
+    out = np.zeros(X.shape)
+    for i, x in enumerate(X):
+        mean, variance = x.mean(), np.mean(x * x) - x.mean() ** 2
+        for m in range(len(x)):
+            out[i, m] = (x[m] - mean) / math.sqrt(abs(variance) + eps) * gamma[m] + beta[m]
+    return out
+
+
+def norm_in_float32(X, gamma, beta, eps):
+    X = X.astype(np.float32)
+    centred = X - X.mean(axis=1)[:, None]
+    return centred / (np.square(centred).mean(axis=1)[:, None] + np.float32(eps)) ** 0.5 * gamma + beta
+
+
+def fed_by_rows(X, W_1, b_1, W_2, b_2):
+    return [np.clip(x @ W_1 + b_1, 0, None) @ W_2 + b_2 for x in X]
+
+
+def fed_with_a_column_of_ones(X, W_1, b_1, W_2, b_2):
+    hidden = np.c_[X, np.ones(len(X))] @ np.vstack([W_1, b_1])
+    return np.c_[hidden * (hidden > 0), np.ones(len(X))] @ np.vstack([W_2, b_2])
+
+
+def less_one_by_deletion(S, V):
+    Z = softmax_by_rows(S) @ V
+    result = np.zeros(S.shape)
+    for j in range(len(V)):
+        left = softmax_by_rows(np.delete(S, j, axis=1)) @ np.delete(V, j, axis=0)
+        result[:, j] = np.sqrt(((Z - left) ** 2).sum(axis=1))
+    return result
+
+
+def less_one_by_mask(S, V):
+    Z, result = am.softmax(S) @ V, []
+    for j in range(V.shape[0]):
+        keep = np.arange(V.shape[0]) != j
+        result.append(np.linalg.norm(am.softmax(S + am.to_additive(keep)) @ V - Z, axis=1))
+    return np.transpose(result)
+
+
+def less_one_by_formula(S, V):
+    """Z − Z_left = a_j (v_j − Z_left), with Z_left from the other keys alone."""
+    A, result = softmax_by_moveaxis(S), np.empty(S.shape)
+    for i, j in np.ndindex(*S.shape):
+        others = [m for m in range(len(V)) if m != j]
+        left = np.average(V[others], axis=0, weights=softmax_by_rows(S[i, others]))
+        result[i, j] = A[i, j] * math.dist(V[j], left)
+    return result
+
+
+ALTERNATIVES = {
+    "sinusoids": [
+        sinusoids_by_strides,
+        sinusoids_by_rotation,
+        lambda n, d_model: [
+            [(math.cos if m % 2 else math.sin)(i / 10000 ** ((m - m % 2) / d_model)) for m in range(d_model)]
+            for i in range(n)
+        ],
+    ],
+    "layer_norm": [
+        norm_by_loops,
+        norm_in_float32,
+        lambda X, gamma, beta, eps: (gamma * ((X.T - X.mean(1)) / np.sqrt(X.var(1) + eps)).T + beta).tolist(),
+    ],
+    "feed_forward": [
+        fed_by_rows,
+        fed_with_a_column_of_ones,
+        lambda X, W_1, b_1, W_2, b_2: (abs(X @ W_1 + b_1) + X @ W_1 + b_1) @ W_2 / 2 + b_2,
+    ],
+    "leave_one_out": [less_one_by_deletion, less_one_by_mask, less_one_by_formula],
+}
+
+# ------------------------------------------------------------------------ known mistakes, as a learner would write them
+
+
+def encoded(angle, of_pair=(math.sin, math.cos)):
+    """Sinusoids of angle(i, m, column, d_model), m counting pairs of columns."""
+    return lambda n, d_model: np.array(
+        [[of_pair[c % 2](angle(i, c // 2, c, d_model)) for c in range(d_model)] for i in range(n)]
+    )
+
+
+def right_angle(i, m, column, d_model):
+    return i / 10000 ** (2 * m / d_model)
+
+
+def halves(n, d_model):
+    angle = np.arange(n)[:, None] / 10000 ** (np.arange(0, d_model, 2) / d_model)
+    return np.concatenate([np.sin(angle), np.cos(angle)], axis=1)
+
+
+def each_row(norm):
+    """norm(x, gamma, beta, eps) of every row x."""
+    return lambda X, gamma, beta, eps: np.array([norm(x, gamma, beta, eps) for x in X])
+
+
+def standard(x, eps):
+    return (x - np.mean(x)) / np.sqrt(np.var(x) + eps)
+
+
+def columns_normed(X, gamma, beta, eps):
+    return (X - np.mean(X, 0)) / (np.var(X, 0) + eps) ** 0.5 * gamma + beta
+
+
+def no_keepdims(X, gamma, beta, eps):
+    mean, variance = X.mean(axis=1), X.var(axis=1)
+    return (X - mean) / np.sqrt(variance + eps) * gamma + beta
+
+
+def all_in_one(X, gamma, beta, eps):
+    return np.reshape(standard(X.ravel(), eps), X.shape) * gamma + beta
+
+
+def fed(middle, last=lambda y: y):
+    return lambda X, W_1, b_1, W_2, b_2: np.array([last(middle(x @ W_1 + b_1) @ W_2 + b_2) for x in X])
+
+
+def rectified(x):
+    return x * (x > 0)
+
+
+def fed_with(change):
+    """The right network of change(X, W_1, b_1, W_2, b_2), other arguments."""
+    return lambda *arguments: np.array(fed_by_rows(*change(*arguments)))
+
+
+def for_each_key(effect):
+    """effect(A_i, S_i, V, j) of every query i and key j."""
+    return lambda S, V: np.array([[effect(softmax_by_rows(row), row, V, j) for j in range(len(V))] for row in S])
+
+
+def left(row, V, j):
+    return softmax_by_rows(np.delete(row, j)) @ np.delete(V, j, axis=0)
+
+
+def zeroed(a, row, V, j):
+    a_left = a.copy()
+    a_left[j] = 0
+    return np.linalg.norm(a @ V - a_left @ V)
+
+
+def zeroed_and_normalized(a, row, V, j):
+    a_left = np.where(np.arange(len(a)) == j, 0, a)
+    return np.linalg.norm(a @ V - a_left / a_left.sum() @ V)
+
+
+def score_0(a, row, V, j):
+    row = row.copy()
+    row[j] = 0
+    return np.linalg.norm(a @ V - softmax_by_rows(row) @ V)
+
+
+WRONG = {
+    "sinusoids": {
+        "halves": halves,
+        "exponent not doubled": encoded(lambda i, m, column, d_model: i / 10000 ** (m / d_model)),
+        "cosine of its own": encoded(lambda i, m, column, d_model: i / 10000 ** (column / d_model)),
+        "exponent doubled twice": encoded(lambda i, m, column, d_model: i / 10000 ** (2 * column / d_model)),
+        "whole division": encoded(lambda i, m, column, d_model: i / 10000 ** (2 * m // d_model)),
+        "angle multiplied": encoded(lambda i, m, column, d_model: i * 10000 ** (2 * m / d_model)),
+        "base 1000": encoded(lambda i, m, column, d_model: i / 1000 ** (2 * m / d_model)),
+        "positions from 1": encoded(lambda i, m, column, d_model: right_angle(i + 1, m, column, d_model)),
+        "cosine first": encoded(right_angle, (math.cos, math.sin)),
+        "only sines": encoded(right_angle, (math.sin, math.sin)),
+        "transposed": lambda n, d_model: np.transpose(sinusoids_by_strides(n, d_model)),
+    },
+    "layer_norm": {
+        "by columns": columns_normed,
+        "whole array": all_in_one,
+        "norm no keepdims": no_keepdims,
+        "by d_model minus 1": each_row(
+            lambda x, gamma, beta, eps: gamma * (x - x.mean()) / (x.var(ddof=1) + eps) ** 0.5 + beta
+        ),
+        "eps left out": each_row(lambda x, gamma, beta, eps: gamma * (x - x.mean()) / x.std() + beta),
+        "eps outside": each_row(lambda x, gamma, beta, eps: gamma * (x - x.mean()) / (x.std() + eps) + beta),
+        "by variance": each_row(lambda x, gamma, beta, eps: gamma * (x - x.mean()) / (x.std() ** 2 + eps) + beta),
+        "only centred": each_row(lambda x, gamma, beta, eps: gamma * (x - x.mean()) + beta),
+        "mean left in": each_row(lambda x, gamma, beta, eps: gamma * x / (x.std() ** 2 + eps) ** 0.5 + beta),
+        "root mean square": each_row(lambda x, gamma, beta, eps: gamma * x / (x @ x / len(x) + eps) ** 0.5 + beta),
+        "gamma left out": each_row(lambda x, gamma, beta, eps: standard(x, eps) + beta),
+        "beta left out": each_row(lambda x, gamma, beta, eps: standard(x, eps) * gamma),
+        "beta before gamma": each_row(lambda x, gamma, beta, eps: (standard(x, eps) + beta) * gamma),
+        "gamma and beta left out": each_row(lambda x, gamma, beta, eps: standard(x, eps)),
+        "gamma and beta exchanged": each_row(lambda x, gamma, beta, eps: standard(x, eps) * beta + gamma),
+    },
+    "feed_forward": {
+        "no maximum": lambda X, W_1, b_1, W_2, b_2: X @ (W_1 @ W_2) + b_1 @ W_2 + b_2,
+        "maximum last": fed(lambda x: x, rectified),
+        "maximum twice": fed(rectified, rectified),
+        "minimum": fed(lambda x: x * (x < 0)),
+        "absolute value": fed(lambda x: np.sqrt(x**2)),
+        "tanh for maximum": fed(np.tanh),
+        "softmax for maximum": fed(softmax_by_rows),
+        "b_1 after": lambda X, W_1, b_1, W_2, b_2: np.dot(rectified(X @ W_1) + b_1, W_2) + b_2,
+        "no b_1": fed_with(lambda X, W_1, b_1, W_2, b_2: (X, W_1, 0, W_2, b_2)),
+        "no b_2": fed_with(lambda X, W_1, b_1, W_2, b_2: (X, W_1, b_1, W_2, 0)),
+        "no b": fed_with(lambda X, W_1, b_1, W_2, b_2: (X, W_1, 0, W_2, 0)),
+        "residual": lambda X, *rest: np.add(X, fed_by_rows(X, *rest)),
+        "only hidden": lambda X, W_1, b_1, W_2, b_2: np.array([rectified(x @ W_1 + b_1) for x in X]),
+        "layers transposed": fed_with(lambda X, W_1, b_1, W_2, b_2: (X, W_1.T, b_1, W_2.T, b_2)),
+    },
+    "leave_one_out": {
+        "zeroed after": for_each_key(zeroed),
+        "renormalized": for_each_key(zeroed_and_normalized),
+        "zero scores": for_each_key(score_0),
+        "weights themselves": for_each_key(lambda a, row, V, j: a[j]),
+        "not normed": for_each_key(lambda a, row, V, j: a @ V - left(row, V, j)),
+        "norm squared": for_each_key(lambda a, row, V, j: sum((a @ V - left(row, V, j)) ** 2)),
+        "absolute sum": for_each_key(lambda a, row, V, j: sum(np.abs(a @ V - left(row, V, j)))),
+        "norm of what is left": for_each_key(lambda a, row, V, j: math.hypot(*left(row, V, j))),
+        "difference of norms": for_each_key(
+            lambda a, row, V, j: abs(math.hypot(*(a @ V)) - math.hypot(*left(row, V, j)))
+        ),
+        "distance to the value": for_each_key(lambda a, row, V, j: math.dist(a @ V, V[j])),
+        "transposed": lambda S, V: np.transpose(less_one_by_deletion(S, V)),
+    },
+}
+
+# -------------------------------------------------------------------------------------- the mutants of the field
+
+ADAPTERS = {"leave_one_out": (less_one_by_mask, {"softmax", "to_additive"})}
+SURVIVORS = {
+    "leave_one_out": NOTHING_THERE
+    | OTHER_AXES
+    | {  # the scores have two axes, and a key is always left, with a score far above -65504
+        "softmax along the first axis, batch or heads",
+        "softmax always returns float64",
+        "the additive mask is -1e9",
+        "the additive mask is the smallest float16",
+        "the additive mask is always float64",
+    }
+}
