@@ -172,7 +172,7 @@ NAMES = ["dog", "bites", "man", "incomprehensible"]
 
 
 @pytest.mark.parametrize("state, moved, zh, en", [
-    ({"order": [0, 1, 2, 3]}, [0] * 4, "^词元还在原来的顺序：没有一行变了。$",
+    ({"order": [0, 1, 2, 3]}, [0] * 4, "^词元仍是原来的顺序：没有一行变了。$",
      "in their original order: no row has changed.$"),
     ({"order": [2, 1, 0, 3]}, [1e-16, 0, 1e-10, 0], "^还是那几行，只是换了次序：什么也没察觉（最大的差 0.00）。$",
      r"^The same rows in another order: nothing noticed \(largest difference 0.00\).$"),

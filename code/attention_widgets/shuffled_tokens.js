@@ -54,7 +54,7 @@ function reason({ order, positions, causal }, place) {
 /** What has changed, in both languages. */
 export function verdict(tokens, state, moved) {
   const { order } = state, most = Math.max(...moved), name = (place) => `“${short(tokens[order[place]], 8)}”`;
-  if (isOriginal(order)) return ["词元还在原来的顺序：没有一行变了。", "The tokens are in their original order: no row has changed."];
+  if (isOriginal(order)) return ["词元仍是原来的顺序：没有一行变了。", "The tokens are in their original order: no row has changed."];
   if (most <= TOLERANCE) return [`还是那几行，只是换了次序：什么也没察觉（最大的差 ${difference(most)}）。`,
     `The same rows in another order: nothing noticed (largest difference ${difference(most)}).`];
   const kept = moved.flatMap((x, place) => (x > TOLERANCE ? [] : [place])), which = name(moved.indexOf(most));
@@ -81,7 +81,7 @@ function sentenceRow(tokens, swap) {
 }
 
 /** A name that fits beside and above the cells. */
-const label = (name) => short(name, /[\u2e80-\uffff]/.test(name) ? 3 : 5);
+const label = (name) => short(name, /[\u2e80-\uffff]/.test(name) ? 3 : name.length > 5 ? 4 : 5);
 
 /** Weights and output in one order; show(order, rows, causal, moved) fills them in, and says what has moved if that is given. */
 function panel({ tokens, W_V }, ...title) {
