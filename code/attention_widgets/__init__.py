@@ -9,6 +9,7 @@ from .head_mixer import HeadMixer
 from .mask_painter import MaskPainter
 from .search_engine import SearchEngine
 from .shape_tracer import ShapeTracer
+from .shuffled_tokens import ShuffledTokens
 from .softmax_jacobian import SoftmaxJacobian
 from .weights_film import WeightsFilm
 
@@ -22,6 +23,7 @@ __all__ = [
     "Misfit",
     "SearchEngine",
     "ShapeTracer",
+    "ShuffledTokens",
     "SoftmaxJacobian",
     "WeightsFilm",
     "Widget",

@@ -15,6 +15,9 @@ export function fixed(x, digits = 4) {
 /** A share from 0 to 1 with four decimals; one that is close to an end, but not there, says so. */
 export const share = (a) => (a > 0 && a < 5e-5 ? "<0.0001" : a < 1 && a >= 1 - 5e-5 ? ">0.9999" : fixed(a));
 
+/** A weight with two decimals, as a small cell shows it. */
+export const cell = (a) => (a > 0 && a < 0.005 ? "<.01" : a < 1 && a >= 0.995 ? ">.99" : a.toFixed(2));
+
 /** An id that no other widget on the page has; each module carries its own copy of this file, so the page counts. */
 const fresh = () => `attn-${(globalThis.attentionIds = (globalThis.attentionIds ?? 0) + 1)}`;
 

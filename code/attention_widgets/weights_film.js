@@ -1,7 +1,4 @@
-import { committer, html, live, messages, say, slider, words } from "./core.js";
-
-/** A weight with two decimals, as the cell shows it. */
-export const cell = (a) => (a > 0 && a < 0.005 ? "<.01" : a < 1 && a >= 0.995 ? ">.99" : a.toFixed(2));
+import { cell, committer, html, live, messages, say, slider, words } from "./core.js";
 
 const named = (step) => say(`第 ${step} 步`, `step ${step}`);
 
