@@ -1,4 +1,4 @@
-import { button, choice, committer, hatches, html, listSlider, live, messages, picture, say, svg, toggle, words, wordsWithSubscripts, write } from "./core.js";
+import { button, choice, committer, differs, hatches, html, listSlider, live, messages, picture, say, svg, toggle, words, wordsWithSubscripts, write } from "./core.js";
 
 const STATE = ["n", "d_model", "n_head", "dtype", "output_projection", "by_rows"];
 export const LENGTHS = Array.from({ length: 13 }, (_, p) => 32 * 2 ** p);
@@ -98,8 +98,9 @@ function curves() {
   const foot = node.appendChild(svg("path", { class: "attn-foot" })), equal = label(node, { y: BASE + 31, "text-anchor": "middle" });
   const ring = node.appendChild(svg("circle", { r: 5, class: "attn-hollow attn-line-plain", "stroke-width": 2 }));
   const now = node.appendChild(stroke({ "stroke-width": 1.5 })), nowName = label(node, { y: TOP - 7, "text-anchor": "middle" });
-  return { ...made, show({ n, d_model: d, output_projection: output }) {
-    const parts = (n) => Object.values(work(n, d, output)), at = crossing(d, output), x = across(at), y = up(parts(at)[0]);
+  const isNew = differs();
+  function redraw(parts, at, output) {
+    const x = across(at), y = up(parts(at)[0]);
     const path = (height) => `M${LENGTHS.map((n) => `${across(n).toFixed(2)} ${up(height(parts(n))).toFixed(2)}`).join("L")}`;
     sum.setAttribute("d", path(([a, b]) => a + b));
     lines.forEach((line, i) => line.setAttribute("d", path((both) => both[i])));
@@ -110,10 +111,13 @@ function curves() {
     ring.setAttribute("cy", y);
     equal.setAttribute("x", x);
     write(equal, `n = ${crossingName(output)} = ${at}`);
+  }
+  return { ...made, show({ n, d_model: d, output_projection: output }) {
+    const parts = (n) => Object.values(work(n, d, output)), at = crossing(d, output), [a, b] = parts(n).map(count);
+    if (isNew(`${d} ${output}`)) redraw(parts, at, output);
     now.setAttribute("d", `M${across(n)} ${TOP}V${BASE}`);
     nowName.setAttribute("x", across(n));
     write(nowName, `n = ${n}`);
-    const [a, b] = parts(n).map(count);
     made.describe(say(`n = ${n}，d = ${d}：投影 ${a}，QKᵀ + AV ${b}；两者在 n = ${at} 相等`,
       `n = ${n}, d = ${d}: projections ${a}, QKᵀ + AV ${b}; equal at n = ${at}`));
   } };

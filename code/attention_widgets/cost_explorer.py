@@ -104,9 +104,9 @@ class CostExplorer(Widget):
         title += f"d = {d}, {heads}, {self.dtype}"
         parts = [work(n, d, self.output_projection) for n in shown]
         shares = [attention / (projections + attention) for projections, attention in parts]
-        bars = still_bars(0, "(QKᵀ + AV) / Σ", "plain", [f"n={n}" for n in shown], shares)
-        sizes = [svg_text(370, 44 + 28 * row, size(self._memory(n)[0]), "end") for row, n in enumerate(shown)]
-        return still_frame(title, 390, 34 + 28 * len(shown), bars + svg_text(370, 16, "A", "end") + "".join(sizes))
+        bars = still_bars(10, "(QKᵀ + AV) / Σ", "plain", [f"n={n}" for n in shown], shares)
+        sizes = [svg_text(385, 44 + 28 * row, size(self._memory(n)[0]), "end") for row, n in enumerate(shown)]
+        return still_frame(title, 400, 34 + 28 * len(shown), bars + svg_text(385, 16, "A", "end") + "".join(sizes))
 
     def __repr__(self):
         names = ("n", "d_model", "n_head", "dtype", "output_projection", "by_rows")
