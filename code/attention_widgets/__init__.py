@@ -3,6 +3,7 @@
 from .assumption_laboratory import AssumptionLaboratory
 from .attention_calculator import AttentionCalculator, first_examples
 from .base import Misfit, Widget, source
+from .cost_explorer import CostExplorer
 from .dk_laboratory import DkLaboratory
 from .gradient_paths import GradientPaths
 from .head_mixer import HeadMixer
@@ -16,6 +17,7 @@ from .weights_film import WeightsFilm
 __all__ = [
     "AssumptionLaboratory",
     "AttentionCalculator",
+    "CostExplorer",
     "DkLaboratory",
     "GradientPaths",
     "HeadMixer",
