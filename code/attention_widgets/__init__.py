@@ -7,6 +7,7 @@ from .dk_laboratory import DkLaboratory
 from .gradient_paths import GradientPaths
 from .head_mixer import HeadMixer
 from .mask_painter import MaskPainter
+from .score_functions import ScoreFunctions
 from .search_engine import SearchEngine
 from .shape_tracer import ShapeTracer
 from .softmax_jacobian import SoftmaxJacobian
@@ -20,6 +21,7 @@ __all__ = [
     "HeadMixer",
     "MaskPainter",
     "Misfit",
+    "ScoreFunctions",
     "SearchEngine",
     "ShapeTracer",
     "SoftmaxJacobian",
