@@ -8,6 +8,7 @@ from .dk_laboratory import DkLaboratory
 from .gradient_paths import GradientPaths
 from .head_mixer import HeadMixer
 from .mask_painter import MaskPainter
+from .score_functions import ScoreFunctions
 from .search_engine import SearchEngine
 from .shape_tracer import ShapeTracer
 from .shuffled_tokens import ShuffledTokens
@@ -23,6 +24,7 @@ __all__ = [
     "HeadMixer",
     "MaskPainter",
     "Misfit",
+    "ScoreFunctions",
     "SearchEngine",
     "ShapeTracer",
     "ShuffledTokens",
