@@ -66,8 +66,8 @@ export function verdict({ names, v }, { factor, identity }, { scores, weights })
 
 /** The query and the keys as arrows on a round disc, with their components; a query that is too long runs off the rim. */
 function disc({ names, h, s: given }) {
-  const made = picture(346, 176, "查询与键", "query and keys"), { node } = made, [x0, y0, rim] = [92, 88, 86];
-  const unit = 66 / Math.max(...[given, ...h].map((row) => Math.hypot(...row)));
+  const made = picture(346, 164, "查询与键", "query and keys"), { node } = made, [x0, y0, rim] = [82, 82, 80], longest = 62;
+  const unit = longest / Math.max(...[given, ...h].map((row) => Math.hypot(...row)));
   const text = (x, y, more) => node.appendChild(svg("text", { x, y, ...more }));
   const angle = ([x, y]) => (Math.atan2(y, x) * 180) / Math.PI;
   for (const [role, symbol] of [["q", "s"], ["k", "h"]]) made.figure.firstChild.append(" ", html("span", { className: `attn-text-${role}`, textContent: symbol }));
@@ -78,7 +78,7 @@ function disc({ names, h, s: given }) {
     const label = text(0, 0, { "text-anchor": "middle", class: "attn-number" });
     label.textContent = name;
     return (length, degrees) => {
-      const end = Math.min(rim, length * unit), head = end < rim ? Math.min(9, end) : 0, [x, y] = towards(end + along, degrees), [up, left] = towards(aside, degrees);
+      const end = Math.min(rim, length * unit), head = end < rim ? Math.min(9, end) : 0, [x, y] = towards(Math.min(end, longest) + along, degrees), [up, left] = towards(aside, degrees);
       path.setAttribute("d", `M0 0H${end}m${-head} ${-head / 2}l${head} ${head / 2}l${-head} ${head / 2}`);
       path.setAttribute("transform", `translate(${x0} ${y0}) rotate(${-degrees})`);
       label.setAttribute("x", x0 + x - left);
@@ -86,8 +86,8 @@ function disc({ names, h, s: given }) {
     };
   };
   h.forEach((key, j) => arrow("k", short(names[j], 4), 13, 0)(Math.hypot(...key), angle(key)));
-  const query = arrow("q", "s", -18, 14), rows = ["s", "|s|", ...names].map((_, i) => text(196, 28 + 26 * i));
-  names.forEach((name, j) => write(rows[j + 2], `${short(name, 6)} = ${pair(h[j])}`));
+  const query = arrow("q", "s", -18, 14), rows = ["s", "|s|", ...names].map((_, i) => text(172, 30 + 26 * i));
+  names.forEach((name, j) => write(rows[j + 2], `${short(name, 4)} = ${pair(h[j])}`));
   return { ...made, show(s, degrees) {
     query(Math.hypot(...s), degrees);
     write(rows[0], `s = ${pair(s)}`);
@@ -111,7 +111,7 @@ function panel([zh, en], names, note, limit) {
   const rows = names.map((name, j) => {
     const y = TOP + ROW * j + 5, base = y + 14;
     const bar = (role, more) => node.appendChild(svg("rect", { x: WEIGHTS, y, height: ROW - 10, rx: 2, class: `attn-${role}`, ...more }));
-    text(46, base, "end", false, short(name, 4));
+    text(52, base, "end", false, short(name, 4));
     return { score: bar("plain", { "fill-opacity": 0.55 }), e: text(214, base, "end"), weight: bar("a"), a: text(345, base, "end") };
   });
   made.figure.insertBefore(note, node);
