@@ -41,13 +41,26 @@ def norm_in_float32(X, gamma, beta, eps):
     return centred / (np.square(centred).mean(axis=1)[:, None] + np.float32(eps)) ** 0.5 * gamma + beta
 
 
-def fed_by_rows(X, W_1, b_1, W_2, b_2):
-    return [np.clip(x @ W_1 + b_1, 0, None) @ W_2 + b_2 for x in X]
+def sublayer_by_rows(X, W_1, b_1, W_2, b_2, eps):
+    out = []
+    for x in X:
+        y = (x - np.mean(x)) / math.sqrt(np.var(x) + eps)
+        out.append(x + np.clip(y @ W_1 + b_1, 0, None) @ W_2 + b_2)
+    return out
 
 
-def fed_with_a_column_of_ones(X, W_1, b_1, W_2, b_2):
-    hidden = np.c_[X, np.ones(len(X))] @ np.vstack([W_1, b_1])
-    return np.c_[hidden * (hidden > 0), np.ones(len(X))] @ np.vstack([W_2, b_2])
+def sublayer_with_a_column_of_ones(X, W_1, b_1, W_2, b_2, eps):
+    ones = np.ones(len(X))
+    hidden = np.c_[norm_by_loops(X, ones[:1].repeat(X.shape[1]), np.zeros(X.shape[1]), eps), ones] @ np.vstack(
+        [W_1, b_1]
+    )
+    return X + np.c_[hidden * (hidden > 0), ones] @ np.vstack([W_2, b_2])
+
+
+def sublayer_in_float32(X, *parameters):
+    X, W_1, b_1, W_2, b_2, eps = map(np.float32, (X, *parameters))
+    y = norm_in_float32(X, np.float32(1), np.float32(0), eps) @ W_1 + b_1
+    return ((abs(y) + y) / 2 @ W_2 + b_2) + X
 
 
 def less_one_by_deletion(S, V):
@@ -86,16 +99,12 @@ ALTERNATIVES = {
             for i in range(n)
         ],
     ],
-    "layer_norm": [
+    "layer_normalization": [
         norm_by_loops,
         norm_in_float32,
         lambda X, gamma, beta, eps: (gamma * ((X.T - X.mean(1)) / np.sqrt(X.var(1) + eps)).T + beta).tolist(),
     ],
-    "feed_forward": [
-        fed_by_rows,
-        fed_with_a_column_of_ones,
-        lambda X, W_1, b_1, W_2, b_2: (abs(X @ W_1 + b_1) + X @ W_1 + b_1) @ W_2 / 2 + b_2,
-    ],
+    "sublayer": [sublayer_by_rows, sublayer_with_a_column_of_ones, sublayer_in_float32],
     "leave_one_out": [less_one_by_deletion, less_one_by_mask, less_one_by_formula],
 }
 
@@ -140,17 +149,39 @@ def all_in_one(X, gamma, beta, eps):
     return np.reshape(standard(X.ravel(), eps), X.shape) * gamma + beta
 
 
-def fed(middle, last=lambda y: y):
-    return lambda X, W_1, b_1, W_2, b_2: np.array([last(middle(x @ W_1 + b_1) @ W_2 + b_2) for x in X])
-
-
 def rectified(x):
     return x * (x > 0)
 
 
-def fed_with(change):
-    """The right network of change(X, W_1, b_1, W_2, b_2), other arguments."""
-    return lambda *arguments: np.array(fed_by_rows(*change(*arguments)))
+def row_by_row(layer):
+    """layer(x, norm, feed) of every row x; feed(x, middle=rectified)."""
+
+    def sublayer(X, W_1, b_1, W_2, b_2, eps):
+        def feed(x, middle=rectified):
+            return middle(x @ W_1 + b_1) @ W_2 + b_2
+
+        return np.array([layer(x, lambda y: standard(y, eps), feed) for x in X])
+
+    return sublayer
+
+
+def sublayer_with(norm):
+    """norm(X, gamma, beta, eps) in front of the right feed-forward network."""
+
+    def sublayer(X, W_1, b_1, W_2, b_2, eps):
+        return X + np.maximum(norm(X, 1, 0, eps) @ W_1 + b_1, 0) @ W_2 + b_2
+
+    return sublayer
+
+
+def sublayer_of(change):
+    """The right sublayer with change(W_1, b_1, W_2, b_2) for its parameters."""
+    return lambda X, *rest: np.array(sublayer_by_rows(X, *change(*rest[:4]), rest[4]))
+
+
+def b_1_after(X, W_1, b_1, W_2, b_2, eps):
+    hidden = [rectified(standard(x, eps) @ W_1) + b_1 for x in X]
+    return np.add(X, np.dot(hidden, W_2) + b_2)
 
 
 def for_each_key(effect):
@@ -193,7 +224,7 @@ WRONG = {
         "only sines": encoded(right_angle, (math.sin, math.sin)),
         "transposed": lambda n, d_model: np.transpose(sinusoids_by_strides(n, d_model)),
     },
-    "layer_norm": {
+    "layer_normalization": {
         "by columns": columns_normed,
         "whole array": all_in_one,
         "norm no keepdims": no_keepdims,
@@ -212,21 +243,22 @@ WRONG = {
         "gamma and beta left out": each_row(lambda x, gamma, beta, eps: standard(x, eps)),
         "gamma and beta exchanged": each_row(lambda x, gamma, beta, eps: standard(x, eps) * beta + gamma),
     },
-    "feed_forward": {
-        "no maximum": lambda X, W_1, b_1, W_2, b_2: X @ (W_1 @ W_2) + b_1 @ W_2 + b_2,
-        "maximum last": fed(lambda x: x, rectified),
-        "maximum twice": fed(rectified, rectified),
-        "minimum": fed(lambda x: x * (x < 0)),
-        "absolute value": fed(lambda x: np.sqrt(x**2)),
-        "tanh for maximum": fed(np.tanh),
-        "softmax for maximum": fed(softmax_by_rows),
-        "b_1 after": lambda X, W_1, b_1, W_2, b_2: np.dot(rectified(X @ W_1) + b_1, W_2) + b_2,
-        "no b_1": fed_with(lambda X, W_1, b_1, W_2, b_2: (X, W_1, 0, W_2, b_2)),
-        "no b_2": fed_with(lambda X, W_1, b_1, W_2, b_2: (X, W_1, b_1, W_2, 0)),
-        "no b": fed_with(lambda X, W_1, b_1, W_2, b_2: (X, W_1, 0, W_2, 0)),
-        "residual": lambda X, *rest: np.add(X, fed_by_rows(X, *rest)),
-        "only hidden": lambda X, W_1, b_1, W_2, b_2: np.array([rectified(x @ W_1 + b_1) for x in X]),
-        "layers transposed": fed_with(lambda X, W_1, b_1, W_2, b_2: (X, W_1.T, b_1, W_2.T, b_2)),
+    "sublayer": {
+        "post-norm": row_by_row(lambda x, norm, feed: norm(x + feed(x))),
+        "norm after": row_by_row(lambda x, norm, feed: x + norm(feed(x))),
+        "norm left out": row_by_row(lambda x, norm, feed: x + feed(x)),
+        "normed again": row_by_row(lambda x, norm, feed: norm(x + feed(norm(x)))),
+        "residual left out": row_by_row(lambda x, norm, feed: feed(norm(x))),
+        "residual of the normed": row_by_row(lambda x, norm, feed: norm(x) + feed(norm(x))),
+        "by columns": sublayer_with(columns_normed),
+        "whole array": sublayer_with(all_in_one),
+        "no maximum": row_by_row(lambda x, norm, feed: x + feed(norm(x), lambda y: y)),
+        "maximum last": row_by_row(lambda x, norm, feed: x + rectified(feed(norm(x), lambda y: y))),
+        "maximum of all": row_by_row(lambda x, norm, feed: rectified(x + feed(norm(x)))),
+        "minimum": row_by_row(lambda x, norm, feed: x + feed(norm(x), lambda y: y * (y < 0))),
+        "b_1 after": b_1_after,
+        "no b_1": sublayer_of(lambda W_1, b_1, W_2, b_2: (W_1, 0, W_2, b_2)),
+        "no b_2": sublayer_of(lambda W_1, b_1, W_2, b_2: (W_1, b_1, W_2, 0)),
     },
     "leave_one_out": {
         "zeroed after": for_each_key(zeroed),

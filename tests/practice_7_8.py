@@ -10,10 +10,10 @@ from practice_1_2 import (
     DTYPES,
     NOTHING_THERE,
     OTHER_AXES,
+    RIGHT_SCORES,
     SCORES,
     WEIGHTS,
     attention_by_loops,
-    attention_of,
     softmax_32,
     softmax_by_moveaxis,
     softmax_by_rows,
@@ -50,10 +50,13 @@ def layer_of_shapes(n_q, n_k, d_model, d_k, n_head):
     return sum(map(math.prod, projections)), sum(map(math.prod, attention))
 
 
-def rows_by_loop(Q, K, V, block):
+def rows_seen_only(Q, K, V, block):
+    """A block computes only the keys it can see, and takes each of its rows on its own."""
     Z = np.empty((len(Q), V.shape[1]))
     for i in range(0, len(Q), block):
-        Z[i : i + block] = attention_by_loops(Q[i : i + block], K, V)[0]
+        k, v = K[: i + block], V[: i + block]
+        for j in range(i, min(i + block, len(Q))):
+            Z[j] = attention_by_loops(Q[j : j + 1], k[: j + 1], v[: j + 1])[0][0]
     return Z
 
 
@@ -61,19 +64,28 @@ def rows_in_a_list(Q, K, V, block):
     Z, start = [], 0
     while start < len(Q):
         S = Q[start : start + block] @ K.T / K.shape[1] ** 0.5
+        S[np.triu_indices(len(S), start + 1, len(K))] = -np.inf
         Z += list(softmax_by_moveaxis(S) @ V)
         start += block
     return Z
 
 
 def rows_in_float32(Q, K, V, block):
-    parts = np.array_split(np.float32(Q), range(block, len(Q), block))
-    return np.concatenate([softmax_32(part @ np.float32(K).T / K.shape[1] ** 0.5) @ np.float32(V) for part in parts])
+    Z = []
+    for part in np.array_split(np.arange(len(Q)), range(block, len(Q), block)):
+        S = np.float32(Q[part]) @ np.float32(K).T / K.shape[1] ** 0.5 + np.triu(np.full((len(Q),) * 2, -1e9), 1)[part]
+        Z.append(softmax_32(S) @ np.float32(V))
+    return np.concatenate(Z)
 
 
 def rows_by_course(Q, K, V, block):
     with mock.patch.object(am, "ROWS_PER_BLOCK", block):
-        return am.attention_by_rows(Q, K, V)
+        return am.attention_by_rows(Q, K, V, causal=True)
+
+
+def rows_at_once(Q, K, V, block):
+    """How much was held at once, nobody can see from outside."""
+    return am.scaled_dot_product_attention(Q, K, V, am.causal_mask(len(Q)))[0]
 
 
 def online_by_cases(mu, total, z, score, value):
@@ -139,13 +151,7 @@ ALTERNATIVES = {
         lambda batch, n_head, n_q, n_k, size: np.broadcast_to(np.int8(0), (batch, n_head, n_q, n_k)).size * size,
         lambda batch, n_head, n_q, n_k, size: float(batch) * n_head * n_q * n_k * 8 * size / 8,
     ],
-    "by_rows": [
-        rows_by_loop,
-        rows_in_a_list,
-        rows_in_float32,
-        rows_by_course,
-        lambda Q, K, V, block: attention_by_loops(Q, K, V)[0],  # how much was held at once, nobody can see from outside
-    ],
+    "causal_by_rows": [rows_seen_only, rows_in_a_list, rows_in_float32, rows_by_course, rows_at_once],
     "online": [online_by_cases, online_by_a_pseudo_key, online_towards_the_value],
 }
 
@@ -208,29 +214,30 @@ def counting(projections=RIGHT_PROJECTIONS, attention=RIGHT_ATTENTION):
     return lambda *numbers: (projections(*numbers), attention(*numbers))
 
 
-def preallocated(attention):
-    """Blocks written into an array; attention(Q_block, K, V) gives a pair."""
+def blocked(keep=lambda j, i, start, end: j <= i, scores=RIGHT_SCORES, weights=softmax_by_moveaxis, after=None):
+    """Blocks written into an array; keep(j, i, start, end) says whether query i of the block start…end sees key j."""
 
-    def by_rows(Q, K, V, block):
-        first = attention(Q[:block], K, V)[0]
-        Z = np.zeros((len(Q), first.shape[1]))
-        for i in range(0, len(Q), block):
-            Z[i : i + block] = attention(Q[i : i + block], K, V)[0]
+    def causal_by_rows(Q, K, V, block):
+        Z = np.zeros((len(Q), V.shape[1]))
+        for start in range(0, len(Q), block):
+            end = min(start + block, len(Q))
+            seen = np.array([[keep(j, i, start, end) for j in range(len(K))] for i in range(start, end)])
+            S = scores(Q[start:end], K)
+            A = after(weights(S), seen) if after else weights(np.where(seen, S, -math.inf))
+            Z[start:end] = np.dot(A, V)
         return Z
 
-    return by_rows
+    return causal_by_rows
 
 
 def whole_blocks(Q, K, V, block):
-    return np.concatenate(
-        [attention_by_loops(Q[b * block : (b + 1) * block], K, V)[0] for b in range(len(Q) // block)] or [V[:0]]
-    )
+    return blocked()(Q, K, V, block)[: block * (len(Q) // block)]
 
 
 def whole_blocks_into_zeros(Q, K, V, block):
     Z = np.zeros((len(Q), V.shape[1]))
-    for b in range(len(Q) // block):
-        Z[b * block : (b + 1) * block] = attention_by_loops(Q[b * block : (b + 1) * block], K, V)[0]
+    done = whole_blocks(Q, K, V, block)
+    Z[: len(done)] = done
     return Z
 
 
@@ -238,8 +245,18 @@ def blocks_of_everything(Q, K, V, block):
     Z = []
     for i in range(0, len(Q), block):
         j = i + block
-        Z.extend(softmax_by_moveaxis(Q[i:j] @ K[i:j].T / K.shape[1] ** 0.5) @ V[i:j])
+        S = RIGHT_SCORES(Q[i:j], K[i:j]) + np.triu(np.full((len(Q[i:j]),) * 2, -np.inf), 1)
+        Z.extend(softmax_by_moveaxis(S) @ V[i:j])
     return np.array(Z)
+
+
+def weights_returned(Q, K, V, block):
+    return np.vstack(
+        [
+            np.append(attention_by_loops(Q[i : i + 1], K[: i + 1], V[: i + 1])[1], np.zeros(len(Q) - i - 1))
+            for i in range(len(Q))
+        ]
+    )
 
 
 def softmax_axis_0(x):
@@ -394,20 +411,24 @@ WRONG = {
         "n_k squared": lambda batch, n_head, n_q, n_k, size: batch * n_head * n_k * n_k * size,
         "scores too": lambda *x: math.prod(x) + math.prod(x),
     },
-    "by_rows": {
+    "causal_by_rows": {
         "short block left out": whole_blocks,
         "short block zero": whole_blocks_into_zeros,
         "own keys only": blocks_of_everything,
-        "over queries": preallocated(attention_of(weights=softmax_axis_0)),
-        "no softmax": preallocated(attention_of(weights=lambda S: S)),
-        "K for V": preallocated(lambda Q, K, V: attention_by_loops(Q, K, K)),
-        "A for Z": preallocated(lambda Q, K, V: attention_by_loops(Q, K, V)[::-1]),
+        "leak in block": blocked(lambda j, i, start, end: j < end),
+        "mask of the first": blocked(lambda j, i, start, end: j <= i - start),
+        "mask unused": lambda Q, K, V, block: attention_by_loops(Q, K, V)[0],
+        "diagonal blocked": blocked(lambda j, i, start, end: j < i),
+        "zeroed after": blocked(after=np.multiply),
+        "over queries": blocked(weights=softmax_axis_0),
+        "K for V": lambda Q, K, V, block: rows_at_once(Q, K, K, block),
+        "A for Z": weights_returned,
         **{
-            key: preallocated(attention_of(scores=scores))
+            key: blocked(scores=scores)
             for key, scores in SCORES.items()
             if key not in ("by root n_q", "Q twice", "K twice")
         },
-        **{key: preallocated(attention_of(weights=WEIGHTS[key])) for key in ("overflow", "largest of all")},
+        **{key: blocked(weights=WEIGHTS[key]) for key in ("overflow", "largest of all")},
     },
     "online": {
         "old sum kept": no_rescaling,
@@ -429,15 +450,14 @@ WRONG = {
 ADAPTERS = {
     "context": (lambda e, h: am.softmax(e) @ h, {"softmax"}),
     "additive": (lambda *x: am.additive_scores(*x), {"additive_scores"}),
-    "by_rows": (rows_by_course, {"attention_by_rows"}),
+    "causal_by_rows": (rows_by_course, {"attention_by_rows"}),
 }
 SURVIVORS = {
     "context": DTYPES | NOTHING_THERE | OTHER_AXES | {"softmax along the first axis, batch or heads"},
     "additive": set(),
-    "by_rows": {  # no mask; and nobody can see from outside how much was held at once
+    "causal_by_rows": {  # no mask but the causal one; and nobody can see from outside how much was held at once
         "by rows: the offset is ignored",
         "by rows: the mask is ignored when causal",
-        "by rows: a block sees all keys up to its last row",
         "by rows: each block gets the mask of the first",
         "by rows: an empty row is NaN",
         "by rows: all weights are held at once",

@@ -1,6 +1,7 @@
 """What surrounds attention, and what its weights do not tell: the practice problems of chapter 10."""
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +20,7 @@ def right_sinusoids(n, d_model):
     return P
 
 
-def right_layer_norm(X, gamma, beta, eps):
+def right_layer_normalization(X, gamma, beta, eps):
     result = []
     for row in X:
         mean = sum(row) / len(row)
@@ -33,9 +34,12 @@ def plus(X, b):
     return [[x + y for x, y in zip(row, b, strict=True)] for row in X]
 
 
-def right_feed_forward(X, W_1, b_1, W_2, b_2):
-    hidden = [[max(0.0, x) for x in row] for row in plus(product(X, W_1), b_1)]
-    return plus(product(hidden, W_2), b_2)
+def right_sublayer(X, W_1, b_1, W_2, b_2, eps):
+    width = len(X[0])
+    normalized = right_layer_normalization(X, [1] * width, [0] * width, eps)
+    hidden = [[max(0.0, x) for x in row] for row in plus(product(normalized, W_1), b_1)]
+    added = plus(product(hidden, W_2), b_2)
+    return [[x + y for x, y in zip(*rows, strict=True)] for rows in zip(X, added, strict=True)]
 
 
 def without(items, j):
@@ -81,11 +85,11 @@ def normed(mean=True, spread=None, axis=-1, last=lambda x, gamma, beta: gamma * 
     """Layer normalization with another mean, another divisor spread(X, variance, eps), or another last step."""
     spread = spread or (lambda X, variance, eps: np.sqrt(variance + eps))
 
-    def layer_norm(X, gamma, beta, eps):
+    def layer_normalization(X, gamma, beta, eps):
         centred = X - X.mean(axis=axis, keepdims=True) if mean else X
         return last(centred / spread(X, X.var(axis=axis, keepdims=True), eps), gamma, beta)
 
-    return layer_norm
+    return layer_normalization
 
 
 def norm_no_keepdims(X, gamma, beta, eps):
@@ -96,9 +100,22 @@ def relu(x):
     return np.maximum(x, 0)
 
 
-def fed(middle=relu, last=lambda y: y):
-    """The feed-forward network with another function in the middle or at the end."""
-    return lambda X, W_1, b_1, W_2, b_2: last(middle(X @ W_1 + b_1) @ W_2 + b_2)
+def unit(X, eps, **how):
+    """Normalized rows, without gain and bias."""
+    return normed(**how)(X, 1, 0, eps)
+
+
+def fed(x, W_1, b_1, W_2, b_2, middle=relu):
+    return middle(x @ W_1 + b_1) @ W_2 + b_2
+
+
+def in_sublayer(compose):
+    """compose(X, norm, feed) with norm(x, axis=-1) and feed(x, middle=relu)."""
+
+    def sublayer(X, W_1, b_1, W_2, b_2, eps):
+        return compose(X, partial(unit, eps=eps), partial(fed, W_1=W_1, b_1=b_1, W_2=W_2, b_2=b_2))
+
+    return sublayer
 
 
 def outputs_without(S, V, blocked=-np.inf, weights=softmax):
@@ -142,9 +159,9 @@ SINUSOIDS = Problem(
     },
 )
 
-LAYER_NORM = Problem(
+LAYER_NORMALIZATION = Problem(
     axes="X n d_model, gamma d_model, beta d_model, eps",
-    right=right_layer_norm,
+    right=right_layer_normalization,
     cases=(
         (*arrays([[1, 3], [4, 0]], [2, 1], [0, 1]), 0.25),
         *((*case, eps) for case, eps in zip(ROWS, (1e-5, 0.5, 1e-5, 2.0, 1e-3, 1.0), strict=True)),
@@ -175,29 +192,30 @@ LAYER_NORM = Problem(
     },
 )
 
-FEED_FORWARD = Problem(
-    axes="X n d_model, W_1 d_model d_ff, b_1 d_ff, W_2 d_ff d_model, b_2 d_model",
-    right=right_feed_forward,
+SUBLAYER = Problem(
+    axes="X n d_model, W_1 d_model d_ff, b_1 d_ff, W_2 d_ff d_model, b_2 d_model, eps",
+    right=right_sublayer,
     cases=(
-        arrays([[1, -1], [0, 2]], [[1, -2], [0, 1]], [0, 1], [[1, 3], [2, -1]], [1, 0.5]),
-        *FEED,
-        in_float32(FEED[0]),
+        (*arrays([[3, -1], [0, 2]], [[1, -2], [0, 1]], [0, 1], [[1, 3], [2, -1]], [1, 0.5]), 0.5),
+        *((*case, eps) for case, eps in zip(FEED, (1e-5, 0.5, 1.0, 1e-3, 2.0, 0.1), strict=True)),
+        (*in_float32(FEED[0]), 0.1),
     ),
     mistakes={
-        "no maximum": fed(middle=lambda x: x),
-        "maximum last": fed(middle=lambda x: x, last=relu),
-        "maximum twice": fed(last=relu),
-        "minimum": fed(middle=lambda x: np.minimum(x, 0)),
-        "absolute value": fed(middle=abs),
-        "tanh for maximum": fed(middle=np.tanh),
-        "softmax for maximum": fed(middle=softmax),
-        "b_1 after": lambda X, W_1, b_1, W_2, b_2: (relu(X @ W_1) + b_1) @ W_2 + b_2,
-        "no b_1": lambda X, W_1, b_1, W_2, b_2: relu(X @ W_1) @ W_2 + b_2,
-        "no b_2": lambda X, W_1, b_1, W_2, b_2: relu(X @ W_1 + b_1) @ W_2,
-        "no b": lambda X, W_1, b_1, W_2, b_2: relu(X @ W_1) @ W_2,
-        "residual": lambda X, *rest: X + fed()(X, *rest),
-        "only hidden": lambda X, W_1, b_1, W_2, b_2: relu(X @ W_1 + b_1),
-        "layers transposed": lambda X, W_1, b_1, W_2, b_2: fed()(X, W_1.T, b_1, W_2.T, b_2),
+        "post-norm": in_sublayer(lambda X, norm, feed: norm(X + feed(X))),
+        "norm after": in_sublayer(lambda X, norm, feed: X + norm(feed(X))),
+        "norm left out": in_sublayer(lambda X, norm, feed: X + feed(X)),
+        "normed again": in_sublayer(lambda X, norm, feed: norm(X + feed(norm(X)))),
+        "residual left out": in_sublayer(lambda X, norm, feed: feed(norm(X))),
+        "residual of the normed": in_sublayer(lambda X, norm, feed: norm(X) + feed(norm(X))),
+        "by columns": in_sublayer(lambda X, norm, feed: X + feed(norm(X, axis=0))),
+        "whole array": in_sublayer(lambda X, norm, feed: X + feed(norm(X, axis=None))),
+        "no maximum": in_sublayer(lambda X, norm, feed: X + feed(norm(X), middle=lambda x: x)),
+        "maximum last": in_sublayer(lambda X, norm, feed: X + relu(feed(norm(X), middle=lambda x: x))),
+        "maximum of all": in_sublayer(lambda X, norm, feed: relu(X + feed(norm(X)))),
+        "minimum": in_sublayer(lambda X, norm, feed: X + feed(norm(X), middle=lambda x: np.minimum(x, 0))),
+        "b_1 after": lambda X, W_1, b_1, W_2, b_2, eps: X + (relu(unit(X, eps) @ W_1) + b_1) @ W_2 + b_2,
+        "no b_1": lambda X, W_1, b_1, W_2, b_2, eps: X + fed(unit(X, eps), W_1, 0, W_2, b_2),
+        "no b_2": lambda X, W_1, b_1, W_2, b_2, eps: X + fed(unit(X, eps), W_1, b_1, W_2, 0),
     },
 )
 
@@ -228,7 +246,7 @@ LEAVE_ONE_OUT = Problem(
 
 PROBLEMS = {
     "sinusoids": SINUSOIDS,
-    "feed_forward": FEED_FORWARD,
-    "layer_norm": LAYER_NORM,
+    "layer_normalization": LAYER_NORMALIZATION,
+    "sublayer": SUBLAYER,
     "leave_one_out": LEAVE_ONE_OUT,
 }

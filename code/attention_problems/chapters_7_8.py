@@ -9,12 +9,11 @@ from .problem import (
     WRONG_WEIGHTS,
     Problem,
     arrays,
-    attend,
-    attending,
     drawn,
     in_float32,
     product,
     right_attention,
+    scores,
     softmax,
     softmax_of_rows,
 )
@@ -53,8 +52,9 @@ def right_layer_multiplications(n_q, n_k, d_model, d_k, n_head):
     return projections, attention
 
 
-def right_by_rows(Q, K, V, block):
-    return right_attention(Q, K, V)[0]
+def right_causal_by_rows(Q, K, V, block):
+    """Each row over itself and the rows before it alone."""
+    return [right_attention([q], K[: i + 1], V[: i + 1])[0][0] for i, q in enumerate(Q)]
 
 
 def right_online(mu, total, z, score, value):
@@ -68,7 +68,7 @@ def right_online(mu, total, z, score, value):
 
 STATES = drawn("s n_q d_k, h n_k d_v, W_1 d_k d_model, W_2 d_v d_model, v d_model")
 CONTEXTS = drawn("c n_q d_v, s n_q d_k, upper d_v d_model, lower d_k d_model")
-QKV = drawn("Q n_q d_k, K n_k d_k, V n_k d_v")
+QKV = drawn("Q n_q d_k, K n_q d_k, V n_q d_v")
 
 
 def read_so_far(mu, total, z, score, value):
@@ -131,26 +131,40 @@ def layer(projections=None, attention=None):
     return layer_multiplications
 
 
-def in_blocks(attention):
-    """The output of attention(Q, K, V), a block of queries at a time."""
-    return lambda Q, K, V, block: np.vstack(
-        [attention(Q[i : i + block], K, V)[0] for i in range(0, len(Q), block)],
-    )
+def up_to_itself(i, m, n):
+    """Which of n keys the queries i to i + m − 1 see.   -> (m, n)"""
+    return np.arange(n) <= np.arange(i, i + m)[:, None]
+
+
+def weights_of_seen(S, keep):
+    return softmax(np.where(keep, S, -np.inf))
+
+
+def in_blocks(scores=scores, seen=up_to_itself, weights=weights_of_seen):
+    """Causal attention, a block of queries at a time, with other scores, masks or weights."""
+
+    def causal_by_rows(Q, K, V, block):
+        Z = []
+        for i in range(0, len(Q), block):
+            q = Q[i : i + block]
+            Z.append(weights(scores(q, K), seen(i, len(q), len(K))) @ V)
+        return np.vstack(Z)
+
+    return causal_by_rows
+
+
+def blocking_by(weights):
+    return lambda S, keep: weights(np.where(keep, S, -np.inf))
 
 
 def whole_blocks_only(Q, K, V, block):
-    return attend(Q, K, V)[0][: len(Q) // block * block]
+    return in_blocks()(Q, K, V, block)[: len(Q) // block * block]
 
 
 def short_block_zero(Q, K, V, block):
-    Z = attend(Q, K, V)[0]
+    Z = in_blocks()(Q, K, V, block)
     Z[len(Q) // block * block :] = 0
     return Z
-
-
-def own_keys(Q, K, V, block):
-    parts = [slice(i, i + block) for i in range(0, len(Q), block)]
-    return np.vstack([attend(Q[part], K[part], V[part])[0] for part in parts])
 
 
 def mean_of_both(old, new, total, z, value):
@@ -342,30 +356,34 @@ LAYER_MULTIPLICATIONS = Problem(
     parts=("projections", "attention"),
 )
 
-BY_ROWS = Problem(
-    axes="Q n_q d_k, K n_k d_k, V n_k d_v, block",
-    right=right_by_rows,
+CAUSAL_BY_ROWS = Problem(
+    axes="Q n d_k, K n d_k, V n d_v, block",
+    right=right_causal_by_rows,
     cases=(
-        (*arrays([[2, 0], [0, 1]], [[1, 0], [2, 3]], [[8, 0], [0, 4]]), 1),
+        (*arrays([[2, 0], [0, 1]], [[1, 0], [2, 3]], [[8, 0], [0, 4]]), 2),
         *((*case, block) for case, block in zip(QKV, (2, 3, 1, 4, 2, 1), strict=True)),
-        (*drawn("Q d_model d_k, K n_k d_k, V n_k d_v")[1], 3),
-        (*arrays([[2000, 0], [0, 1]], [[1, 0], [0, 1]], [[8, 0], [0, 4]]), 2),
-        (*in_float32(QKV[0]), 3),
+        *((*case, 3) for case in drawn("Q d_model d_k, K d_model d_k, V d_model d_v")[:2]),
+        (*arrays([[0, 1], [2000, 0]], [[1, 0], [0, 1]], [[8, 0], [0, 4]]), 2),
+        (*in_float32(QKV[1]), 2),
     ),
     mistakes={
         "short block left out": whole_blocks_only,
         "short block zero": short_block_zero,
-        "own keys only": own_keys,
-        "over queries": in_blocks(attending(weights=WRONG_WEIGHTS["axis 0"])),
-        "no softmax": in_blocks(attending(weights=lambda S: S)),
-        "K for V": in_blocks(lambda Q, K, V: attend(Q, K, K)),
-        "A for Z": in_blocks(lambda Q, K, V: attend(Q, K, V)[::-1]),
+        "own keys only": in_blocks(seen=lambda i, m, n: up_to_itself(i, m, n) & (np.arange(n) >= i)),
+        "leak in block": in_blocks(seen=lambda i, m, n: np.arange(n) < np.full((m, 1), i + m)),
+        "mask of the first": in_blocks(seen=lambda i, m, n: up_to_itself(0, m, n)),
+        "mask unused": in_blocks(seen=lambda i, m, n: np.ones((m, n), bool)),
+        "diagonal blocked": in_blocks(seen=lambda i, m, n: up_to_itself(i - 1, m, n)),
+        "zeroed after": in_blocks(weights=lambda S, keep: softmax(S) * keep),
+        "over queries": in_blocks(weights=blocking_by(WRONG_WEIGHTS["axis 0"])),
+        "K for V": lambda Q, K, V, block: in_blocks()(Q, K, K, block),
+        "A for Z": lambda Q, K, V, block: in_blocks()(Q, K, np.eye(len(K)), block),
         **{
-            key: in_blocks(attending(scores=wrong))
+            key: in_blocks(scores=wrong)
             for key, wrong in WRONG_SCORES.items()
             if key not in ("by root n_q", "Q twice", "K twice")
         },
-        **{key: in_blocks(attending(weights=WRONG_WEIGHTS[key])) for key in ("overflow", "largest of all")},
+        **{key: in_blocks(weights=blocking_by(WRONG_WEIGHTS[key])) for key in ("overflow", "largest of all")},
     },
 )
 
@@ -411,6 +429,6 @@ PROBLEMS = {
     "local_mask": LOCAL_MASK,
     "weight_bytes": WEIGHT_BYTES,
     "layer_multiplications": LAYER_MULTIPLICATIONS,
-    "by_rows": BY_ROWS,
+    "causal_by_rows": CAUSAL_BY_ROWS,
     "online": ONLINE,
 }

@@ -427,6 +427,14 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
         "最后不足一块的几行没有算，还是 0",
         "not computing the last rows, which do not fill a block: they are still 0",
     ),
+    "leak in block": (
+        "块内没有掩码，一块里的查询都看到了这一块的最后一行",
+        "leaving the mask out within a block, so that its queries see up to its last row",
+    ),
+    "mask of the first": (
+        "每块都用了第一块的掩码，没有加上块的起点",
+        "giving every block the mask of the first, without adding where the block begins",
+    ),
     "own keys only": (
         "键和值也跟着切了块，每块查询只看了同一块的键",
         "cutting keys and values as well: each block of queries reads only the keys of the same block",
@@ -511,18 +519,26 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
     "gamma and beta exchanged": ("对调了 gamma 和 beta", "exchanging gamma and beta"),
     "no maximum": ("漏了 max(0, ·)，两层合成了一层", "leaving out max(0, ·): the two layers collapse into one"),
     "maximum last": ("max(0, ·) 放到了最后，应在两层之间", "putting max(0, ·) last, not between the layers"),
-    "maximum twice": ("最后又取了一次 max(0, ·)", "taking max(0, ·) of the result as well"),
     "minimum": ("取了 min，应是 max", "taking min in place of max"),
-    "absolute value": ("取了绝对值，应是 max(0, ·)", "taking the absolute value in place of max(0, ·)"),
-    "tanh for maximum": ("用了 tanh，应是 max(0, ·)", "using tanh in place of max(0, ·)"),
-    "softmax for maximum": ("用了 softmax，应是 max(0, ·)", "using softmax in place of max(0, ·)"),
+    "maximum of all": ("加上残差之后又取了 max(0, ·)", "taking max(0, ·) after the residual, too"),
     "b_1 after": ("max(0, ·) 之后才加 b_1", "adding b_1 after max(0, ·), not before"),
     "no b_1": ("漏了 b_1", "leaving out b_1"),
     "no b_2": ("漏了 b_2", "leaving out b_2"),
-    "no b": ("漏了 b_1 和 b_2", "leaving out b_1 and b_2"),
-    "residual": ("多加了 X，这道题没有残差", "adding X; this problem has no residual"),
-    "only hidden": ("返回了中间一层，没有乘 W_2", "returning the middle layer, without W_2"),
-    "layers transposed": ("W_1 和 W_2 都转置了", "transposing W_1 and W_2"),
+    "post-norm": (
+        "归一化放到了残差之后，那是 post-norm",
+        "normalizing after the residual: that is post-norm",
+    ),
+    "norm after": (
+        "归一化的是前馈网络的输出，应是它的输入",
+        "normalizing what leaves the feed-forward network, not what enters it",
+    ),
+    "norm left out": ("漏了归一化", "leaving out the normalization"),
+    "normed again": ("加上残差之后又归一化了一次", "normalizing again after the residual"),
+    "residual left out": ("漏了残差，没有加上 X", "leaving out the residual: X is not added"),
+    "residual of the normed": (
+        "残差加的是归一化以后的 X，应是原来的 X",
+        "adding the normalized X as the residual, not X itself",
+    ),
     # what weights do not tell
     "weights themselves": (
         "返回了权重本身；权重大，影响不一定大",
