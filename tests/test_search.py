@@ -12,6 +12,7 @@ from typeset_math import typeset
 
 D, S, M, H = "02_derivation.html#", "03_scaling_variance.html#", "05_masks.html#", "06_multi_head.html#"
 J, G, R = "04_softmax_gradient.html#", "glossary.html#", "references.html#"
+N, C, L = "07_rnn_to_attention.html#", "08_cost_and_memory.html#", "10_limits_and_next.html#"
 QUERIES = {  # query: the section that must be among the first three hits
     "zh": {
         "权重": D + "step-3-weights",
@@ -45,6 +46,12 @@ QUERIES = {  # query: the section that must be among the first three hits
         "因果掩码": M + "the-causal-mask-hiding-the-future",
         "有限差分": G + "finite-difference",
         "泄漏": M + "a-test-that-finds-leaks",
+        "循环网络": N + "from-recurrent-networks-to-attention",
+        "local-p": N + "the-whole-sentence-or-a-window",
+        "路径长度": G + "path-length",
+        "乘加": C + "count-the-work",
+        "打乱": L + "shuffle-the-tokens",
+        "勘误": "errata.html#errata-errors-you-will-meet-elsewhere",
     },
     "en": {
         "weight": D + "step-3-weights",
@@ -59,7 +66,7 @@ QUERIES = {  # query: the section that must be among the first three hits
         "square root": D + "step-2-scaled-scores",
         "wrong axis": D + "the-row-sum-check",
         '"High scores all round"': D + "third-example-three-queries-at-once",
-        "model’s answer": D + "reading-the-heatmap",
+        "head’s importance": H + "turning-a-head-off",
         "0.4519": D + "step-3-weights",
         "54.8%": D + "step-4-output",
         "√d_k": S + "why-the-root",
@@ -77,6 +84,13 @@ QUERIES = {  # query: the section that must be among the first three hits
         "leak": M + "a-test-that-finds-leaks",
         "split heads": H + "splitting-and-merging",
         "exponentials": "refresher.html#exponential-and-logarithm",
+        "Bahdanau": N + "bahdanau-a-new-context-at-every-step",
+        "input feeding": N + "luong-first-the-state-then-the-context",
+        "FlashAttention": C + "going-deeper-keys-in-blocks-too",
+        "sequential steps": G + "sequential-steps",
+        "encoder block": L + "one-encoder-block-assembled",
+        "mixed practice": "practice.html#mixed-practice-the-whole-course",
+        "0.39": "errata.html#the-weights-0-39-and-0-30",
     },
     "both": {
         "热力图": D + "reading-the-heatmap",
@@ -202,9 +216,9 @@ def test_the_beginning_of_a_word_or_decimal_is_enough(ask, view, whole, begun):
 def test_where_no_section_holds_all_words_the_page_says_so(search):
     for view, said in (("zh", "没有哪一节含有全部的词"), ("en", "No section holds all the words")):
         page = search(view)
-        hits = page.ask("assert_allclose JupyterLab")
+        hits = page.ask("assert_allclose Kobayashi")
         assert said in page.sentence
-        assert D + "the-row-sum-check" in hits and "index.html#run-it-on-your-own-computer" in hits
+        assert D + "the-row-sum-check" in hits and R + "kobayashi-et-al-2020" in hits
 
 
 def test_what_is_looked_up_instead_is_said(search):

@@ -97,6 +97,9 @@ function instead(word) {
 }
 
 // ---------------------------------------------------------------- finding
+/** Pages that say again what a chapter teaches come after it. */
+const AFTER = { solutions: 0.5, practice: 0.5, errata: 0.6 };
+
 /** How much of a term a text holds: what only begins with the word counts half. */
 const amount = ({ pattern }, text) => {
   let sum = 0;
@@ -131,10 +134,10 @@ function find(terms, all) {
     if (section.path.length === 1) points *= 1.2;
     if (section.href.startsWith("glossary.")) points *= 0.9;
     held.forEach((n, t) => {
-      points += shares[t] * ((8 * n) / (n + 1 + section.body.length / 800) + (section.above.search(terms[t].pattern) < 0 ? 0 : 3));
+      points += shares[t] * ((8 * n) / (n + 1 + section.body.length / 800) + (section.above.search(terms[t].pattern) < 0 ? 0 : 2));
     });
     if (phrase) points += (section.own.some((title) => phrase.test(title)) ? 10 : 0) + (phrase.test(section.body) ? 6 : 0);
-    if (section.href.startsWith("solutions.")) points *= 0.5; // not before the reader has tried
+    points *= AFTER[section.href.split(".")[0]] ?? 1;
     hits.push({ section, points });
   });
   return hits.sort((a, b) => b.points - a.points).map(({ section }) => section);
