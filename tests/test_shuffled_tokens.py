@@ -172,7 +172,7 @@ NAMES = ["dog", "bites", "man", "incomprehensible"]
 
 
 @pytest.mark.parametrize("state, moved, zh, en", [
-    ({"order": [0, 1, 2, 3]}, [0] * 4, "^词元仍是原来的顺序：没有一行变了。$",
+    ({"order": [0, 1, 2, 3]}, [0] * 4, "^词元仍是原来的次序：没有一行变了。$",
      "in their original order: no row has changed.$"),
     ({"order": [2, 1, 0, 3]}, [1e-16, 0, 1e-10, 0], "^还是那几行，只是换了次序：什么也没察觉（最大的差 0.00）。$",
      r"^The same rows in another order: nothing noticed \(largest difference 0.00\).$"),
@@ -180,7 +180,7 @@ NAMES = ["dog", "bites", "man", "incomprehensible"]
      "^察觉到了：4 行里变了 4 行，“dog”的那一行变得最多，差 0.31。$",
      "^Noticed: 4 of 4 rows changed; the row of “dog” changed most, by 0.31.$"),
     ({"order": [0, 2, 1, 3], "causal": True}, [0, 0.5, 0.1, 0],
-     "4 行里变了 2 行，“man”的.*没变的：“dog”（仍然只看到自己）、“incomp.…”（看到的词元和原来一样）。$",
+     "4 行里变了 2 行，“man”的.*没变的：“dog”（仍然只看到自己）、“incomp.…”（看到的词元与原来相同）。$",
      r"2 of 4 rows .*: “dog” \(still sees only itself\), “incomp.…” \(sees the same tokens as before\).$"),
     ({"order": [0, 2, 1, 3], "causal": True, "positions": True}, [0, 0.5, 0.1, 0],  # if it stays, that is not why
      "没变的：“dog”（仍然只看到自己）、“incomp.…”。$", r"Unchanged: “dog” \(still sees only itself\), “incomp.…”.$"),

@@ -48,13 +48,13 @@ export const difference = (x) => (x > TOLERANCE && x < 0.005 ? "<0.01" : fixed(x
 function reason({ order, positions, causal }, place) {
   const same = order[place] === place && order.slice(0, place).every((token, i) => (positions ? token === i : token < place));
   if (!causal || !same) return ["", ""];
-  return place ? ["（看到的词元和原来一样）", " (sees the same tokens as before)"] : ["（仍然只看到自己）", " (still sees only itself)"];
+  return place ? ["（看到的词元与原来相同）", " (sees the same tokens as before)"] : ["（仍然只看到自己）", " (still sees only itself)"];
 }
 
 /** What has changed, in both languages. */
 export function verdict(tokens, state, moved) {
   const { order } = state, most = Math.max(...moved), name = (place) => `“${short(tokens[order[place]], 8)}”`;
-  if (isOriginal(order)) return ["词元仍是原来的顺序：没有一行变了。", "The tokens are in their original order: no row has changed."];
+  if (isOriginal(order)) return ["词元仍是原来的次序：没有一行变了。", "The tokens are in their original order: no row has changed."];
   if (most <= TOLERANCE) return [`还是那几行，只是换了次序：什么也没察觉（最大的差 ${difference(most)}）。`,
     `The same rows in another order: nothing noticed (largest difference ${difference(most)}).`];
   const kept = moved.flatMap((x, place) => (x > TOLERANCE ? [] : [place])), which = name(moved.indexOf(most));
@@ -64,7 +64,7 @@ export function verdict(tokens, state, moved) {
     `Noticed: ${m} of ${n} rows changed; the row of ${which} changed most, by ${difference(most)}.${m < n ? ` Unchanged: ${en.join(", ")}.` : ""}`];
 }
 
-const NOTE = ["每行是一个词元，各列按同样的顺序排。Δ：与同一词元在原来的顺序里的输出行相比，相差最大的一个数。≠ 和填色的格：这一行变了（差大于 10⁻⁹；再小只是舍入）。斜线格：因果掩码屏蔽了。",
+const NOTE = ["每行是一个词元，各列按同样的次序排。Δ：同一词元的输出行，现在的次序与原来的次序相比，各数之差里最大的一个。≠ 和填色的格：这一行变了（差大于 10⁻⁹；更小的只是舍入误差）。斜线格：被因果掩码屏蔽。",
   "Each row is a token; the columns follow the same order. Δ: the largest difference from the same token’s output row in the original order. ≠ and filled cells: this row changed (by more than 10⁻⁹; less is rounding). Hatched: blocked by the causal mask."];
 
 // ---------------------------------------------------------------- controls and pictures
@@ -117,14 +117,14 @@ function render({ model, el }) {
   const start = model.get("_start"), { tokens } = start, original = tokens.map((_, place) => place), said = messages();
   const now = () => Object.fromEntries(STATE.map((name) => [name, model.get(name)])), commit = committer(model);
   const row = sentenceRow(tokens, (i) => commit({ order: swapped(now().order, i) }));
-  const another = button("换一种顺序", "another order", () => commit({ order: otherOrder(now().order) }));
-  const back = button("回到原来的顺序", "back in order", () => commit({ order: original }));
+  const another = button("换一种次序", "another order", () => commit({ order: otherOrder(now().order) }));
+  const back = button("回到原来的次序", "back in order", () => commit({ order: original }));
   const positions = toggle(words("label", "加上位置编码", "add positional encoding", "P"), (on) => commit({ positions: on }));
   const causal = toggle(words("label", "因果掩码", "causal mask"), (on) => commit({ causal: on }));
   const sentence = html("p", { className: "attn-verdict" });
-  const controls = html("fieldset", {}, words("legend", "现在的顺序（⇄ 交换相邻的两个）", "present order (⇄ swaps two neighbours)"), row.node,
+  const controls = html("fieldset", {}, words("legend", "现在的次序（⇄ 交换相邻的两个）", "present order (⇄ swaps two neighbours)"), row.node,
     html("div", { className: "attn-bar" }, another, back, positions.row, causal.row));
-  const [before, after] = [panel(start, "原来的顺序", "original order"), panel(start, "现在的顺序", "present order")];
+  const [before, after] = [panel(start, "原来的次序", "original order"), panel(start, "现在的次序", "present order")];
   const panes = html("div", { className: "attn-panes" }, before.figure, after.figure);
   const note = Object.assign(words("p", ...NOTE), { className: "attn-note" });
   const root = html("div", { className: "attn-widget attn-shuffled-tokens" }, controls, sentence, panes, note, said.told);
