@@ -215,11 +215,11 @@ def given(problem, case, shapes_only=False):
         for name, x in zip(names(problem), case, strict=True)
     ]
     zh, en = "，".join(items), ", ".join(items)
-    return (
-        (f"输入的形状为 {zh} 时，", f"for inputs of the shapes {en}, ")
-        if shapes_only
-        else (f"{zh} 时，", f"for {en}, ")
-    )
+    if not shapes_only:
+        return f"{zh} 时，", f"for {en}, "
+    if all(x.dtype.kind in "iu" for x in case if isinstance(x, np.ndarray)):  # they cannot be seen to be integers
+        return f"输入是整数数组，形状为 {zh} 时，", f"for integer inputs of the shapes {en}, "
+    return f"输入的形状为 {zh} 时，", f"for inputs of the shapes {en}, "
 
 
 def raised(error, fn, zh_given, en_given):

@@ -210,6 +210,16 @@ def score_0(a, row, V, j):
     return np.linalg.norm(a @ V - softmax_by_rows(row) @ V)
 
 
+def less_one_filled(S, V, fill):
+    """Each score in turn is overwritten by a number."""
+    Z, result = softmax_by_rows(S) @ V, []
+    for j in range(len(V)):
+        left = S.astype(float)
+        left[:, j] = fill
+        result.append(np.linalg.norm(softmax_by_rows(left) @ V - Z, axis=1))
+    return np.transpose(result)
+
+
 WRONG = {
     "sinusoids": {
         "halves": halves,
@@ -264,6 +274,8 @@ WRONG = {
         "zeroed after": for_each_key(zeroed),
         "renormalized": for_each_key(zeroed_and_normalized),
         "zero scores": for_each_key(score_0),
+        "-1e4": lambda S, V: less_one_filled(S, V, -1e4),
+        "share over rest": for_each_key(lambda a, row, V, j: a[j] / (1 - a[j]) * math.dist(a @ V, V[j])),
         "weights themselves": for_each_key(lambda a, row, V, j: a[j]),
         "not normed": for_each_key(lambda a, row, V, j: a @ V - left(row, V, j)),
         "norm squared": for_each_key(lambda a, row, V, j: sum((a @ V - left(row, V, j)) ** 2)),
@@ -283,11 +295,10 @@ ADAPTERS = {"leave_one_out": (less_one_by_mask, {"softmax", "to_additive"})}
 SURVIVORS = {
     "leave_one_out": NOTHING_THERE
     | OTHER_AXES
-    | {  # the scores have two axes, and a key is always left, with a score far above -65504
+    | {  # the scores have two axes, and a key is always left, with a score far above -1e9
         "softmax along the first axis, batch or heads",
         "softmax always returns float64",
         "the additive mask is -1e9",
-        "the additive mask is the smallest float16",
         "the additive mask is always float64",
     }
 }

@@ -329,6 +329,7 @@ WRONG = {
         "no softmax": lambda e, h: np.dot(e, h),
         "weights transposed": lambda e, h: np.einsum("jt,jd->td", softmax_by_rows(e), h),
         "softmax": lambda e, h: np.dot(softmax_by_rows(softmax_by_rows(e)), h),
+        "clipped": lambda e, h: np.dot(softmax_by_rows(np.minimum(e, 500)), h),
         "plain mean": lambda e, h: np.array([sum(h) / len(h) for _ in e]),
         "winner": lambda e, h: [h[np.argmax(row)] for row in e],
         "last state": lambda e, h: np.array([h[len(h) - 1]] * len(e)),

@@ -173,6 +173,12 @@ def test_keys_read_one_by_one_give_the_output_of_the_row():
     np.testing.assert_allclose(state[2], am.softmax(scores) @ V, atol=1e-12)
 
 
+@pytest.mark.parametrize("fill", [-50, -100, -65504])
+def test_a_key_that_is_filled_over_with_a_finite_number_is_not_gone(fill):
+    verdict = check(called("leave_one_out", lambda S, V: practice_10.less_one_filled(S, V, fill)))
+    assert MISTAKES["-1e4"][1] in verdict.en
+
+
 @pytest.mark.parametrize("fill", [-30, -100, -1e4, -65504])
 def test_any_finite_number_that_is_not_low_enough_has_one_name(fill):
     wrong = practice_5_6.masked_by(lambda S, keep: np.where(keep, S, fill), after=practice_5_6.empty_rows_0)
@@ -215,6 +221,58 @@ def test_an_exception_is_told_with_its_line_and_the_shapes():
 
     assert "it raised TypeError: " in check(scaled).en
     assert "it raised SystemExit: 3" in check(called("mix", lambda a, V: exec("raise SystemExit(3)"))).en
+
+
+def test_integers_are_told_where_only_shapes_are_shown():
+    def leave_one_out(S, V):
+        result = []
+        for j in range(len(V)):
+            left = S.copy()
+            left[:, j] = -np.inf
+            result.append(np.linalg.norm(am.softmax(left) @ V - am.softmax(S) @ V, axis=1))
+        return np.transpose(result)
+
+    verdict = check(leave_one_out)
+    assert "for integer inputs of the shapes S (2, 3), V (3, 5), it raised OverflowError" in verdict.en
+    assert "输入是整数数组，形状为 S (2, 3)，V (3, 5) 时，运行出错" in verdict.zh
+
+
+@pytest.mark.parametrize("shrink", [lambda z, by: z.__imul__(by), lambda z, by: z.__setitem__(0, z[0] * by)])
+def test_a_mean_that_is_changed_in_place_is_called_so(shrink):
+    def online(mu, total, z, score, value):
+        largest, *_ = result = PROBLEMS["online"].right(mu, total, z, score, value)
+        shrink(z, np.exp(mu - largest) / 2)
+        return result
+
+    assert "it changes its input z." in check(online).en
+
+
+def test_a_tanh_that_overflows_is_rejected():
+    def tanh(x):
+        return (np.exp(x) - np.exp(-x)) / (np.exp(x) + np.exp(-x))
+
+    additive = check(called("additive", lambda s, h, W_1, W_2, v: tanh((s @ W_1)[:, None] + h @ W_2) @ v))
+    attentional = check(called("attentional", lambda c, s, W_c: tanh(np.c_[c, s] @ W_c)))
+    assert "NaN or infinity" in additive.en and "NaN or infinity" in attentional.en
+
+
+@pytest.mark.parametrize("weights", [lambda S: am.softmax(np.clip(S, -700, 700)), lambda S: less_the_mean(S)])
+@pytest.mark.parametrize("name", ["context", "by_rows"])
+def test_large_scores_are_neither_clipped_nor_shifted_by_the_mean(name, weights):
+    fn = {
+        "context": lambda e, h: weights(e) @ h,
+        "by_rows": lambda Q, K, V, block: weights(am.scaled_scores(Q, K)) @ V,
+    }[name]
+    assert not check(called(name, fn))
+
+
+def test_a_window_may_hold_no_key():
+    def local_mask(p, n_k, D):
+        distance = abs(np.arange(n_k) - p[:, None])
+        return distance <= np.maximum(D, distance.min(axis=1, keepdims=True))
+
+    en = check(local_mask).en
+    assert "D = 0, the result must be [[False, False, False, False], [False, False, True, False]]" in en
 
 
 def test_shape_and_type_are_told_apart_from_numbers():

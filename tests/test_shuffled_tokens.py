@@ -215,6 +215,11 @@ def test_an_order_may_be_anything_that_holds_the_numbers(order):
     ({"tokens": ["a"]}, "there are 1 tokens; this widget shows 2 to 4"),
     ({"tokens": list("abcde")}, "there are 5 tokens"),
     ({"tokens": "ab"}, "tokens must be a list of names, but it is 'ab'"),
+    ({"tokens": b"ab"}, "tokens must be a list of names, but it is b'ab'"),
+    ({"tokens": np.array("ab")}, "tokens must be a list of names, but it is array"),
+    ({"tokens": ["a", ""]}, r"tokens is \['a', ''\]; give each token a name that is not empty"),
+    ({"X": [["1", "0"], ["0", "1"]]}, r"X must be a list of rows of numbers, .*, but it is \[\['1', '0'\]"),
+    ({"X": [[1, 10**400], [0, 1]]}, "X must be a list of rows of numbers"),
     ({"X": [[1, 0]]}, r"X has shape \(1, 2\); give 2 rows, one for each token"),
     ({"X": [[], []]}, "rows of X have 0 numbers; this widget takes 1 to 16"),
     ({"X": [[1, 2], [3]]}, "X must be a list of rows of numbers, all of the same length"),
@@ -236,7 +241,8 @@ def test_what_does_not_fit_is_refused(given, words):
 
 
 @pytest.mark.parametrize(
-    "order", [[0, 0, 1, 2], [0, 1, 2], [0, 1, 2, 4], [True, 0, 2, 3], [0.0, 1, 2, 3], 5, None, "0123"]
+    "order",
+    [[0, 0, 1, 2], [0, 1, 2], [0, 1, 2, 4], [True, 0, 2, 3], [0.0, 1, 2, 3], 5, None, "0123", np.array(3), b"\0\1\2\3"],
 )
 def test_an_order_that_is_none_is_taken_back(order):
     shuffled = ShuffledTokens(order=[1, 0, 3, 2])

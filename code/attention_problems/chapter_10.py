@@ -138,6 +138,11 @@ def renormalized_after(S, V):
     return length((softmax(S) @ V)[:, None] - left / left.sum(axis=-1, keepdims=True) @ V)
 
 
+def share_over_rest(A, V):
+    """a_j / (1 − a_j) times the distance from the output to v_j: right until a weight rounds to 1."""
+    return A / (1 - A) * length((A @ V)[:, None] - V)
+
+
 # ------------------------------------------------------------------------------------------------------------ problems
 
 SINUSOIDS = Problem(
@@ -226,13 +231,17 @@ LEAVE_ONE_OUT = Problem(
         arrays([[0, 1], [2, 0]], [[3, 0], [0, 4]]),
         *SEVERAL_KEYS,
         arrays([[0, 2, 1]], [[1, 2], [1, 2], [1, 2]]),  # values alike: no key matters, whatever its weight
+        arrays([[40, 0, 1], [0, 1, -40]], [[1, 2], [3, 0], [0, 4]]),  # the first weight rounds to 1
         arrays([[900, 0, 1], [0, 1, -900]], [[1, 2], [3, 0], [0, 4]]),
+        arrays([[0, -1e5, -1e5 - 1]], [[1, 2], [3, 0], [0, 4]]),  # what is left lies below any fill but −∞
         in_float32(SEVERAL_KEYS[0]),
     ),
     mistakes={
         "zeroed after": lambda S, V: softmax(S) * length(V),
         "renormalized": renormalized_after,
         "zero scores": lambda S, V: length(change(S, V, blocked=0)),
+        "-1e4": lambda S, V: length(change(S, V, blocked=-1e4)),
+        "share over rest": lambda S, V: share_over_rest(softmax(S), V),
         "weights themselves": lambda S, V: softmax(S),
         "not normed": change,
         "norm squared": lambda S, V: length(change(S, V)) ** 2,

@@ -200,6 +200,7 @@ CONTEXT = Problem(
         *drawn("e n_q n_k, h n_k d_v"),
         arrays([[1000, 0], [0, -1000]], [[1, 2], [3, 4]]),
         arrays([[800, 0], [0, 1]], [[1, 2], [3, 4]]),
+        arrays([[3000, 2999, 0], [0, -1, 1]], [[1, 2], [3, 4], [5, 0]]),  # no clipping, no mean in place of the maximum
         in_float32(drawn("e n_q n_k, h n_k d_model")[0]),
     ),
     mistakes={
@@ -208,6 +209,7 @@ CONTEXT = Problem(
         "no softmax": mixing(lambda e: e),
         "weights transposed": mixing(lambda e: softmax(e).T),
         "softmax": mixing(lambda e: softmax(softmax(e))),
+        "clipped": mixing(lambda e: softmax(np.clip(e, -700, 700))),
         "plain mean": mixing(lambda e: np.full(e.shape, 1 / e.shape[1])),
         "winner": lambda e, h: h[e.argmax(axis=-1)],
         "last state": lambda e, h: np.tile(h[-1], (len(e), 1)),
@@ -222,6 +224,7 @@ ADDITIVE = Problem(
     cases=(
         arrays([[1, 0], [0, 2]], [[1, 1], [0, 1]], [[1, 0], [0, -1]], [[0, 1], [1, 1]], [2, 1]),
         *STATES,
+        arrays([[500, -400], [1, 0]], [[0, 300], [1, 1]], [[1, 0], [0, -1]], [[0, 1], [1, 1]], [2, 1]),
         in_float32(STATES[1]),
     ),
     mistakes={
@@ -247,6 +250,7 @@ ATTENTIONAL = Problem(
     cases=(
         arrays([[1], [-1]], [[2], [0]], [[1, -1], [0.5, 0]]),
         *((c, s, np.vstack(blocks)) for c, s, *blocks in CONTEXTS),
+        arrays([[500], [-500]], [[300], [0]], [[1, -1], [1, 0.5]]),
         in_float32((CONTEXTS[0][0], CONTEXTS[0][1], np.vstack(CONTEXTS[0][2:]))),
     ),
     mistakes={
@@ -277,6 +281,7 @@ LOCAL_MASK = Problem(
             ([0, 6], 8, 3),
             ([0.5, 2.25, 3.9], 5, 1),
             ([2.5, 0.0, 6.0], 6, 2),
+            ([1.5, 2.0], 4, 0),  # the first window holds no key
             ([0], 1, 3),
         )
     ),
@@ -365,6 +370,7 @@ CAUSAL_BY_ROWS = Problem(
         *((*case, 3) for case in drawn("Q d_model d_k, K d_model d_k, V d_model d_v")[:2]),
         (*arrays([[0, 1], [2000, 0]], [[1, 0], [0, 1]], [[8, 0], [0, 4]]), 2),
         (*in_float32(QKV[1]), 2),
+        (*arrays([[1], [3000], [1]], [[1], [1023 / 1024], [0]], [[8, 0], [0, 4], [2, 2]]), 2),  # exact in float32
     ),
     mistakes={
         "short block left out": whole_blocks_only,
@@ -393,7 +399,7 @@ ONLINE = Problem(
     cases=tuple(
         read_so_far(*case)
         for case in (
-            (0, 1, [4, 0], 1, [0, 8]),
+            (0, 1, [4.0, 0.0], 1, [0.0, 8.0]),
             (2, 1.5, [1, -1, 3], -1, [2, 0.5, 1]),
             (0.5, 1.25, [1, 0.5], 2, [-1, 2]),
             (-1, 2.5, [1, 2, 3, 4], -1, [4, 3, 2, 1]),

@@ -544,6 +544,10 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
         "返回了权重本身；权重大，影响不一定大",
         "returning the weights themselves; a large weight need not mean a large effect",
     ),
+    "share over rest": (
+        "用了公式 a_j/(1 − a_j)·‖z − v_j‖：权重舍入成 1 时，它除以 0",
+        "using a_j/(1 − a_j) · ‖z − v_j‖, which divides by 0 where a weight rounds to 1",
+    ),
     "not normed": ("返回了差向量，没有求长度", "returning the differences, not their lengths"),
     "norm squared": ("长度没有开方", "not taking the root of the squared length"),
     "absolute sum": (

@@ -3,7 +3,6 @@
 import html
 import numbers
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 import anywidget
@@ -76,8 +75,8 @@ class Widget(anywidget.AnyWidget):
 def as_numbers(name, given, axes):
     """`given` as a float (0 axes), a list (1), rows of equal length (2) or matrices of one size (3); else Misfit."""
     try:
-        found = None if np.iscomplexobj(given) else np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
+        found = None if np.asarray(given).dtype.kind in "cSU" else np.asarray(given, dtype=float)
+    except (TypeError, ValueError, OverflowError):
         found = None
     if found is None or found.ndim != axes:
         rows = "a list of rows of numbers, all of the same length"
@@ -86,11 +85,20 @@ def as_numbers(name, given, axes):
     return found.tolist()
 
 
+def listed(given):
+    """What is given one by one, as a list; None if it is no such thing, or text."""
+    try:
+        return None if isinstance(given, (str, bytes)) else list(given)
+    except TypeError:
+        return None
+
+
 def as_names(name, given):
     """`given` as a list, Misfit unless it is one or may become one; a string is one name, not one a letter."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    names = listed(given)
+    if names is None:
         raise Misfit(f"{name} must be a list of names, but it is {given!r}")
-    return list(given)
+    return names
 
 
 def short(row):

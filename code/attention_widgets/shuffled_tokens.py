@@ -1,13 +1,11 @@
 """Shuffled tokens: the same sentence in another order, and whether self-attention notices."""
 
-from collections.abc import Iterable
-
 import numpy as np
 import traitlets as t
 
 import attention_mechanism as am
 
-from .base import Misfit, Widget, as_names, as_numbers, is_whole, short, still_frame, still_table
+from .base import Misfit, Widget, as_names, as_numbers, is_whole, listed, short, still_frame, still_table
 
 LARGEST = 9  # of a given number
 LARGEST_VALUE = 40  # of a component of v, so that every output fits its cell
@@ -37,6 +35,8 @@ def as_example(tokens, P, **matrices):
     names = [str(name) for name in as_names("tokens", tokens)]
     if not 2 <= len(names) <= 4:
         raise Misfit(f"there are {len(names)} tokens; this widget shows 2 to 4")
+    if "" in names:
+        raise Misfit(f"tokens is {names}; give each token a name that is not empty")
     found = {name: as_numbers(name, M, 2) for name, M in matrices.items()}
     d_model = len(found["X"][0]) if found["X"] else 0
     if not 1 <= d_model <= 16:
@@ -99,7 +99,7 @@ class ShuffledTokens(Widget):
     @t.validate("order")
     def _validate_order(self, proposal):
         order, n = proposal.value, len(self.tokens)
-        found = list(order) if isinstance(order, Iterable) and not isinstance(order, str) else []
+        found = listed(order) or []
         if not all(map(is_whole, found)) or sorted(found) != list(range(n)):
             raise Misfit(f"order is {order!r}; it must hold each of the numbers 0 to {n - 1} once")
         return [int(token) for token in found]
