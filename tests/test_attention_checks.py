@@ -1,6 +1,7 @@
 """check() of the practice problems: right functions pass however they are written; wrong ones are rejected, and each
 known mistake, written here as a learner would write it, is called by its name."""
 
+import inspect
 import json
 import math
 import re
@@ -19,7 +20,7 @@ import practice_3_4
 import practice_5_6
 import practice_7_8
 import practice_10
-from attention_checks import check
+from attention_checks import check, names
 from attention_problems import MISTAKES, PROBLEMS
 from conftest import ROOT
 from practice_1_2 import SCORES, WEIGHTS, attention_by_loops, attention_of
@@ -47,6 +48,20 @@ def solutions():
 
 
 SOLUTIONS, SOLUTION_TEXT = solutions()
+
+
+def stubs():
+    """The first docstring line of each problem's stub in its chapter."""
+    sources = [
+        "".join(cell["source"])
+        for path in sorted((ROOT / "book").glob("[0-9]*.ipynb"))
+        for cell in json.loads(path.read_text("utf-8"))["cells"]
+    ]
+    found = [re.match(r'def (\w+)\(.*\n    """(.*)', source) for source in sources]
+    return {stub[1]: stub[2] for stub in found if stub}
+
+
+STUBS = stubs()
 
 PRACTICE = (practice_1_2, practice_3_4, practice_5_6, practice_7_8, practice_10)
 ALTERNATIVES = {name: fns for chapters in PRACTICE for name, fns in chapters.ALTERNATIVES.items()}
@@ -221,6 +236,29 @@ def test_an_exception_is_told_with_its_line_and_the_shapes():
 
     assert "it raised TypeError: " in check(scaled).en
     assert "it raised SystemExit: 3" in check(called("mix", lambda a, V: exec("raise SystemExit(3)"))).en
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_arguments_and_results_are_called_as_in_the_chapter(name):
+    assert names(PROBLEMS[name]) == list(inspect.signature(SOLUTIONS[name]).parameters)
+    parts = PROBLEMS[name].parts
+    if len(parts) > 1:
+        promised = re.split(r"->", STUBS[name])[-1]
+        places = [re.search(rf"\b{part}\b", promised) for part in parts]
+        assert None not in places and sorted(places, key=lambda found: found.start()) == places
+
+
+def test_the_first_key_of_all_and_blocks_of_more_queries_than_keys_are_tried():
+    def online(mu, total, z, score, value):
+        result = PROBLEMS["online"].right(mu, total, z, score, value)
+        return result if total else (score, 1.0, z)
+
+    assert not check(online)
+
+    def by_rows(Q, K, V, block):
+        return np.concatenate([am.attention_by_rows(Q[i : i + block], K, V) for i in range(0, len(K), block)])
+
+    assert not check(by_rows)
 
 
 def test_integers_are_told_where_only_shapes_are_shown():
