@@ -47,12 +47,12 @@ export function verdict(state, block) {
   const rule = {
     "<": [`投影占乘加的 ${less}；n 超过 ${name}，QKᵀ 和 AV（n²）才更多。`,
       `the projections take ${less} of the multiply–adds; only beyond ${name} do QKᵀ and AV (n²) take more.`],
-    "=": [`投影占乘加的 ${less}，QKᵀ 和 AV（n²）也占 ${more}。`, `the projections and QKᵀ and AV (n²) take ${less} of the multiply–adds each.`],
+    "=": [`投影占乘加的 ${less}，QKᵀ 和 AV（n²）也占 ${more}。`, `the projections take ${less} of the multiply–adds, QKᵀ and AV (n²) the other ${more}.`],
     ">": [`QKᵀ 和 AV（n²）占乘加的 ${more}。`, `QKᵀ and AV (n²) take ${more} of the multiply–adds.`],
   }[sign];
   const [zh, en] = by_rows
     ? [`按行分块，一次只存一个头的 ${rows} 行权重：${size(held)}，${held < all ? `不是 ${size(all)}` : "与全部一样多"}；乘加次数不变。`,
-      `By rows, ${rows} rows of one head's weights are held: ${size(held)}, ${held < all ? `not ${size(all)}` : "as much as all"}; the count is the same.`]
+      `By rows, ${rows} rows of one head's weights are held at a time: ${size(held)}, ${held < all ? `not ${size(all)}` : "as much as all of them"}; the number of multiply–adds is the same.`]
     : [`${n_head} 个头的权重共占 ${size(all)}。`, `The weights of ${n_head} head${n_head > 1 ? "s" : ""} take ${size(all)}.`];
   return [`${where}：${rule[0]}${zh}`, `${where}: ${rule[1]} ${en}`];
 }
@@ -148,7 +148,7 @@ function shares() {
 
 /** Three amounts of memory on a logarithmic ruler; a ring where all weights would be, if only some are held. */
 function amounts() {
-  const made = picture(WIDTH, 152, "内存（对数刻度，每格 32 倍）", "memory (logarithmic, 32-fold a step)"), { node } = made;
+  const made = picture(WIDTH, 152, "内存（对数刻度，每格 32 倍）", "memory (logarithmic, each step 32-fold)"), { node } = made;
   const left = 14, right = 332, base = 132, x = (bytes) => left + ((Math.log2(bytes) - 10) / 33) * (right - left); // 1 KiB to 8 TiB
   for (let p = 10; p <= 43; p += 5) {
     node.append(svg("line", { x1: x(2 ** p), x2: x(2 ** p), y1: 0, y2: base, class: "attn-grid" }));
@@ -178,7 +178,7 @@ function amounts() {
 }
 
 const NOTE = ["只算一层自注意力、一条序列、一次前向计算，d_k = d_v = d / n_head。一次乘加是一次乘法和一次加法；softmax 和缩放不计。k、M、G、T 是 10³、10⁶、10⁹、10¹²；1 KiB 是 1024 字节，1 MiB 是 1024 KiB，依此类推。○：全部权重。内存只算这几个数组，各一份；中间结果还要另占内存。float16 指这样存放；本课程的代码用 float32 算，算完再存成 float16。",
-  "Counted: one layer of self-attention, one sequence, one forward pass, d_k = d_v = d / n_head. A multiply–add is one multiplication and one addition; softmax and scaling are left out. k, M, G, T are 10³, 10⁶, 10⁹, 10¹²; 1 KiB is 1024 bytes, 1 MiB 1024 KiB, and so on. ○: all weights. Memory counts these arrays alone, once each; intermediate results take more. float16 is how they are stored; the course's code computes in float32 and stores float16 at the end."];
+  "Counted: one layer of self-attention, one sequence, one forward pass, d_k = d_v = d / n_head. A multiply–add is one multiplication and one addition; softmax and scaling are left out. k, M, G, T are 10³, 10⁶, 10⁹, 10¹²; 1 KiB is 1024 bytes, 1 MiB 1024 KiB, and so on. ○: all weights. Memory counts these arrays alone, once each; intermediate results take more memory. float16 means that the arrays are stored so; the course's code computes in float32 and stores its results in float16."];
 
 // ---------------------------------------------------------------- the whole
 /** The controls; show(state) moves them. */

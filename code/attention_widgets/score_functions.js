@@ -59,9 +59,9 @@ export function verdict({ names, v }, { factor, identity }, { scores, weights })
     : new Set(chosen).size === 1 ? ["四个函数偏向同一个键。", "All four favour the same key."] : ["四个函数并不都偏向同一个键。", "They do not all favour the same key."];
   const first = factor ? [`权重最大的键：${list(0)}。${state[0]}`, `Largest weight: ${list(1)}. ${state[1]}`]
     : [`s 的长度为 0：前三种分数全是 0，权重都是 ${largest[0]}。加性分数仍然看 h，权重最大的是 ${chosen[3]} ${largest[3]}。`,
-      `s has length 0: the first three scores are all 0, and all their weights ${largest[0]}. The additive score still looks at h; its largest weight: ${chosen[3]} ${largest[3]}.`];
+      `s has length 0: the first three kinds of score are all 0, and all their weights are ${largest[0]}. The additive score still looks at h; its largest weight: ${chosen[3]} ${largest[3]}.`];
   return [`${first[0]}点积分数${dots[0]}，加性分数${additive[0]}，后者出不了 ±${plain(bound(v))}。`,
-    `${first[1]} The dot scores differ ${dots[1]}, the additive ones ${additive[1]}; these cannot leave ±${plain(bound(v))}.`];
+    `${first[1]} The dot scores differ ${dots[1]}, the additive ones ${additive[1]}; the latter cannot leave ±${plain(bound(v))}.`];
 }
 
 /** The query and the keys as arrows on a round disc, with their components; a query that is too long runs off the rim. */
@@ -144,7 +144,7 @@ function notes({ h, W, v }) {
 }
 
 const NOTE = ["四幅图的分数用同一把尺子，刻度随最大的分数变；粗竖线是加性分数的界 ±‖v‖₁。softmax 只看分数之差：差得同样多，权重之比就同样大。",
-  "The four share one scale of scores, which follows the largest; the thick lines are the bound ±‖v‖₁ of the additive score. The softmax sees differences of scores alone: equal differences give equal ratios of weights."];
+  "All four panels use one scale for the scores, which adapts to the largest of them; the thick vertical lines are the bound ±‖v‖₁ of the additive score. The softmax sees only differences of scores: equal differences give equal ratios of weights."];
 
 function render({ model, el }) {
   const start = model.get("_start"), { names } = start, said = messages(), commit = committer(model);
