@@ -141,9 +141,9 @@ def test_no_number_has_more_than_three_digits():
      "n = 4096 > 1.5d = 768：QKᵀ 和 AV（n²）占乘加的 84.2%。按行分块，一次只存一个头的 128 行权重：2 MiB，"
      "不是 512 MiB；乘加次数不变。",
      "n = 4096 > 1.5d = 768: QKᵀ and AV (n²) take 84.2% of the multiply–adds. By rows, 128 rows of one head's weights "
-     "are held at a time: 2 MiB, not 512 MiB; the number of multiply–adds is the same."),
+     "are held: 2 MiB, not 512 MiB; the work is the same."),
     ({"n": 32, "n_head": 1, "by_rows": True}, "32 行权重：4 KiB，与全部一样多；",
-     "32 rows of one head's weights are held at a time: 4 KiB, as much as all of them;"),
+     "32 rows of one head's weights are held: 4 KiB, as much as all of them;"),
 ])  # fmt: skip
 def test_the_sentence_says_which_part_rules_and_what_the_weights_take(change, zh, en):
     said = run(ESM, "m.verdict(given, 128)", START | change)
@@ -267,7 +267,7 @@ def test_keys_menus_and_reset(explorer):
     assert n.get_attribute("aria-valuetext") == "1024"
     told = widget.locator(".attn-told")
     assert told.text_content() == widget.locator(".attn-verdict").inner_text()
-    assert told.text_content().startswith("n = 1024 = 2d: the projections and QKᵀ and AV (n²) take 50%")
+    assert told.text_content().startswith("n = 1024 = 2d: the projections take 50% of the multiply–adds, QKᵀ")
     n.press("End")
     assert n.get_attribute("aria-valuetext") == "131072"
     d.select_option("768")
@@ -278,9 +278,9 @@ def test_keys_menus_and_reset(explorer):
     assert off == ["12", "96"]
     widget.get_by_role("checkbox").last.focus()
     page.keyboard.press(" ")
-    assert "held at a time: 64 MiB, not 4 TiB; the number of multiply–adds is the same." in told.text_content()
+    assert "held: 64 MiB, not 4 TiB; the work is the same." in told.text_content()
     dtype.select_option("float16")
-    assert "held at a time: 32 MiB, not 2 TiB;" in told.text_content()
+    assert "held: 32 MiB, not 2 TiB;" in told.text_content()
     titles, descriptions = (widget.locator(f"svg {kind}").all_text_contents() for kind in ("title", "desc"))
     assert titles[2] == "memory (logarithmic, each step 32-fold)"
     assert descriptions[0] == "n = 131072, d = 1024: projections 550 G, QKᵀ + AV 35.2 T; equal at n = 2048"

@@ -52,7 +52,7 @@ export function verdict(state, block) {
   }[sign];
   const [zh, en] = by_rows
     ? [`按行分块，一次只存一个头的 ${rows} 行权重：${size(held)}，${held < all ? `不是 ${size(all)}` : "与全部一样多"}；乘加次数不变。`,
-      `By rows, ${rows} rows of one head's weights are held at a time: ${size(held)}, ${held < all ? `not ${size(all)}` : "as much as all of them"}; the number of multiply–adds is the same.`]
+      `By rows, ${rows} rows of one head's weights are held: ${size(held)}, ${held < all ? `not ${size(all)}` : "as much as all of them"}; the work is the same.`]
     : [`${n_head} 个头的权重共占 ${size(all)}。`, `The weights of ${n_head} head${n_head > 1 ? "s" : ""} take ${size(all)}.`];
   return [`${where}：${rule[0]}${zh}`, `${where}: ${rule[1]} ${en}`];
 }

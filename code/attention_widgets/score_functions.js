@@ -59,9 +59,9 @@ export function verdict({ names, v }, { factor, identity }, { scores, weights })
     : new Set(chosen).size === 1 ? ["四个函数偏向同一个键。", "All four favour the same key."] : ["四个函数并不都偏向同一个键。", "They do not all favour the same key."];
   const first = factor ? [`权重最大的键：${list(0)}。${state[0]}`, `Largest weight: ${list(1)}. ${state[1]}`]
     : [`s 的长度为 0：前三种分数全是 0，权重都是 ${largest[0]}。加性分数仍然看 h，权重最大的是 ${chosen[3]} ${largest[3]}。`,
-      `s has length 0: the first three kinds of score are all 0, and all their weights are ${largest[0]}. The additive score still looks at h; its largest weight: ${chosen[3]} ${largest[3]}.`];
+      `s has length 0: the first three scores are all 0, and each weight is ${largest[0]}. The additive score still looks at h; its largest weight: ${chosen[3]} ${largest[3]}.`];
   return [`${first[0]}点积分数${dots[0]}，加性分数${additive[0]}，后者出不了 ±${plain(bound(v))}。`,
-    `${first[1]} The dot scores differ ${dots[1]}, the additive ones ${additive[1]}; the latter cannot leave ±${plain(bound(v))}.`];
+    `${first[1]} The dot scores differ ${dots[1]}, the additive ones ${additive[1]}; these cannot leave ±${plain(bound(v))}.`];
 }
 
 /** The query and the keys as arrows on a round disc, with their components; a query that is too long runs off the rim. */
