@@ -175,7 +175,7 @@ NAMES = ["dog", "bites", "man", "incomprehensible"]
     ({"order": [0, 1, 2, 3]}, [0] * 4, "^词元仍是原来的次序：没有一行变了。$",
      "in their original order: no row has changed.$"),
     ({"order": [2, 1, 0, 3]}, [1e-16, 0, 1e-10, 0], "^还是那几行，只是换了次序：什么也没察觉（最大的差 0.00）。$",
-     r"^The same rows in another order: nothing noticed \(largest difference 0.00\).$"),
+     r"^The same rows in another order: attention noticed nothing \(largest difference 0.00\).$"),
     ({"order": [2, 1, 0, 3], "positions": True}, [0.1, 2e-9, 0.314, 0.2],
      "^察觉到了：4 行里变了 4 行，“dog”的那一行变得最多，差 0.31。$",
      "^Noticed: 4 of 4 rows changed; the row of “dog” changed most, by 0.31.$"),
@@ -329,7 +329,7 @@ def assert_shows(widget, expected):
             f"{sum(changed)} of 4 rows changed; the row of “{most}” changed most, by {expected.moved.max():.2f}" in said
         )
     else:
-        assert said == "The same rows in another order: nothing noticed (largest difference 0.00)."
+        assert said == "The same rows in another order: attention noticed nothing (largest difference 0.00)."
 
 
 def test_buttons_and_switches_show_what_python_computes(shuffled):
@@ -430,7 +430,7 @@ def test_changes_are_told_and_pictures_described(shuffled):
         [page.locator("#" + svg.get_attribute(f"aria-{kind}")).text_content() for svg in widget.locator("svg").all()]
         for kind in ("labelledby", "describedby")
     )
-    assert titles == ["original order", "present order"]
+    assert titles == ["original order", "current order"]
     assert descriptions[0].startswith("dog: a 1.00, 0.00, 0.00, 0.00, z 1.25, 0.00; bites: a 0.59, 0.41, ")
     assert "man: a 0.49, 0.51, 0.00, 0.00, z 1.04, 0.26, changed by 0.73; bites: " in descriptions[1]
     assert descriptions[1].startswith("dog: a 1.00, 0.00, 0.00, 0.00, z 1.25, 0.00, unchanged; ")

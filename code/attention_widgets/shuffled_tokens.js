@@ -56,7 +56,7 @@ export function verdict(tokens, state, moved) {
   const { order } = state, most = Math.max(...moved), name = (place) => `“${short(tokens[order[place]], 8)}”`;
   if (isOriginal(order)) return ["词元仍是原来的次序：没有一行变了。", "The tokens are in their original order: no row has changed."];
   if (most <= TOLERANCE) return [`还是那几行，只是换了次序：什么也没察觉（最大的差 ${difference(most)}）。`,
-    `The same rows in another order: nothing noticed (largest difference ${difference(most)}).`];
+    `The same rows in another order: attention noticed nothing (largest difference ${difference(most)}).`];
   const kept = moved.flatMap((x, place) => (x > TOLERANCE ? [] : [place])), which = name(moved.indexOf(most));
   const [zh, en] = [0, 1].map((lang) => kept.map((place) => name(place) + reason(state, place)[lang]));
   const n = order.length, m = n - kept.length;
@@ -65,7 +65,7 @@ export function verdict(tokens, state, moved) {
 }
 
 const NOTE = ["每行是一个词元，各列按同样的次序排。Δ：同一词元的输出行，现在的次序与原来的次序相比，各数之差里最大的一个。≠ 和填色的格：这一行变了（差大于 10⁻⁹；更小的只是舍入误差）。斜线格：被因果掩码屏蔽。",
-  "Each row is a token; the columns follow the same order. Δ: the largest difference from the same token’s output row in the original order. ≠ and filled cells: this row changed (by more than 10⁻⁹; less is rounding). Hatched: blocked by the causal mask."];
+  "Each row is a token; the columns follow the same order. Δ: the largest difference between this output row and the same token’s row in the original order. ≠ and filled cells: this row changed (by more than 10⁻⁹; less is rounding). Hatched: blocked by the causal mask."];
 
 // ---------------------------------------------------------------- controls and pictures
 /** The sentence as it stands, with a button between neighbours that exchanges them: swap(i), i and i + 1. */
@@ -122,9 +122,9 @@ function render({ model, el }) {
   const positions = toggle(words("label", "加上位置编码", "add positional encoding", "P"), (on) => commit({ positions: on }));
   const causal = toggle(words("label", "因果掩码", "causal mask"), (on) => commit({ causal: on }));
   const sentence = html("p", { className: "attn-verdict" });
-  const controls = html("fieldset", {}, words("legend", "现在的次序（⇄ 交换相邻的两个）", "present order (⇄ swaps two neighbours)"), row.node,
+  const controls = html("fieldset", {}, words("legend", "现在的次序（⇄ 交换相邻的两个）", "current order (⇄ swaps two neighbours)"), row.node,
     html("div", { className: "attn-bar" }, another, back, positions.row, causal.row));
-  const [before, after] = [panel(start, "原来的次序", "original order"), panel(start, "现在的次序", "present order")];
+  const [before, after] = [panel(start, "原来的次序", "original order"), panel(start, "现在的次序", "current order")];
   const panes = html("div", { className: "attn-panes" }, before.figure, after.figure);
   const note = Object.assign(words("p", ...NOTE), { className: "attn-note" });
   const root = html("div", { className: "attn-widget attn-shuffled-tokens" }, controls, sentence, panes, note, said.told);
