@@ -66,7 +66,7 @@ export function verdict({ names, v }, { factor, identity }, { scores, weights })
 
 /** The query and the keys as arrows on a round disc, with their components; a query that is too long runs off the rim. */
 function disc({ names, h, s: given }) {
-  const made = picture(346, 164, "查询与键", "query and keys"), { node } = made, [x0, y0, rim] = [82, 82, 80], longest = 62;
+  const made = picture(346, 164, "查询与键", "query and keys"), { node } = made, [x0, y0, rim] = [82, 82, 80], longest = 58;
   const unit = longest / Math.max(...[given, ...h].map((row) => Math.hypot(...row)));
   const text = (x, y, more) => node.appendChild(svg("text", { x, y, ...more }));
   const angle = ([x, y]) => (Math.atan2(y, x) * 180) / Math.PI;
@@ -85,7 +85,7 @@ function disc({ names, h, s: given }) {
       label.setAttribute("y", y0 - y - up + 4);
     };
   };
-  h.forEach((key, j) => arrow("k", short(names[j], 4), 13, 0)(Math.hypot(...key), angle(key)));
+  h.forEach((key, j) => arrow("k", short(names[j], 4), 11, 0)(Math.hypot(...key), angle(key)));
   const query = arrow("q", "s", -18, 14), rows = ["s", "|s|", ...names].map((_, i) => text(172, 30 + 26 * i));
   names.forEach((name, j) => write(rows[j + 2], `${short(name, 4)} = ${pair(h[j])}`));
   return { ...made, show(s, degrees) {
