@@ -139,7 +139,7 @@ def test_no_number_has_more_than_three_digits():
      "head take 2 MiB."),
     ({"n": 4096, "output_projection": False, "by_rows": True},
      "n = 4096 > 1.5d = 768：QKᵀ 和 AV（n²）占乘加的 84.2%。按行分块，一次只存一个头的 128 行权重：2 MiB，"
-     "不是 512 MiB；乘加次数不变。",
+     "而不是 512 MiB；乘加次数不变。",
      "n = 4096 > 1.5d = 768: QKᵀ and AV (n²) take 84.2% of the multiply–adds. By rows, 128 rows of one head's weights "
      "are held: 2 MiB, not 512 MiB; the work is the same."),
     ({"n": 32, "n_head": 1, "by_rows": True}, "32 行权重：4 KiB，与全部一样多；",

@@ -130,15 +130,15 @@ def test_all_agree_at_the_start_and_three_favour_different_keys_after_a_turn():
 
 
 @pytest.mark.parametrize("changes, zh, en", [
-    ({}, "点积 h₀ 0.7533，缩放 h₀ 0.6547，一般形式 h₀ 0.6594，加性 h₀ 0.5287。四个函数偏向同一个键",
+    ({}, "点积 h₀ 0.7533，缩放 h₀ 0.6547，一般形式 h₀ 0.6594，加性 h₀ 0.5287。四种分数看重同一个键",
      "additive h₀ 0.5287. All four favour the same key. The dot scores differ by up to 2.900, the"),
-    ({"direction": 0}, "并不都偏向同一个键", "general h₁ 0.5741, additive h₂ 0.5320. They do not all favour"),
-    ({"direction": 15}, "一般形式 h₀ 0.4787，加性 h₂ 0.4729。四个函数并不都偏向",  # two keys in all, and a near tie
+    ({"direction": 0}, "并不都看重同一个键", "general h₁ 0.5741, additive h₂ 0.5320. They do not all favour"),
+    ({"direction": 15}, "一般形式 h₀ 0.4787，加性 h₂ 0.4729。四种分数并不都看重",  # two keys in all, and a near tie
      "general h₀ 0.4787, additive h₂ 0.4729. They do not all favour"),
     ({"identity": True}, "W = I：一般形式与点积完全相同", "W = I: general and dot are the same"),
     ({"factor": 0}, "s 的长度为 0：.*都是 0.3333。.*权重最大的是 h₂ 0.5203。点积分数相差 0，加性分数最多相差 1.330",
      "s has length 0: .*weight is 0.3333.*: h₂ 0.5203. The dot scores differ by 0, the additive ones by up to 1.330"),
-    ({"factor": 10}, "加性 h₀ ≈ h₁ ≈ h₂ 0.3334。.*加性分数相差不到 0.001，后者出不了 ±3.5。",
+    ({"factor": 10}, "加性 h₀ ≈ h₁ ≈ h₂ 0.3334。.*加性分数相差不到 0.001，后者不会超出 ±3.5。",
      "dot h₀ >0.9999, .*ones by less than 0.001; these cannot leave ±3.5"),
 ])  # fmt: skip
 def test_the_sentence(changes, zh, en):

@@ -51,7 +51,7 @@ export function verdict(state, block) {
     ">": [`QKᵀ 和 AV（n²）占乘加的 ${more}。`, `QKᵀ and AV (n²) take ${more} of the multiply–adds.`],
   }[sign];
   const [zh, en] = by_rows
-    ? [`按行分块，一次只存一个头的 ${rows} 行权重：${size(held)}，${held < all ? `不是 ${size(all)}` : "与全部一样多"}；乘加次数不变。`,
+    ? [`按行分块，一次只存一个头的 ${rows} 行权重：${size(held)}，${held < all ? `而不是 ${size(all)}` : "与全部一样多"}；乘加次数不变。`,
       `By rows, ${rows} rows of one head's weights are held: ${size(held)}, ${held < all ? `not ${size(all)}` : "as much as all of them"}; the work is the same.`]
     : [`${n_head} 个头的权重共占 ${size(all)}。`, `The weights of ${n_head} head${n_head > 1 ? "s" : ""} take ${size(all)}.`];
   return [`${where}：${rule[0]}${zh}`, `${where}: ${rule[1]} ${en}`];
@@ -125,7 +125,7 @@ function curves() {
 
 /** The two parts at this n as one bar, and their numbers. */
 function shares() {
-  const made = picture(WIDTH, 152, "这个 n 的乘加次数", "multiply–adds at this n"), { node } = made;
+  const made = picture(WIDTH, 152, "当前 n 的乘加次数", "multiply–adds at this n"), { node } = made;
   const left = 2, wide = WIDTH - 4, fills = hatches(node, 2, "plain");
   const pieces = fills.map((fill) => node.appendChild(svg("rect", { y: 2, height: 38, fill, class: "attn-line-plain" })));
   const names = partNames(), rows = names.map((name, i) => {
@@ -177,7 +177,7 @@ function amounts() {
   } };
 }
 
-const NOTE = ["只算一层自注意力、一条序列、一次前向计算，d_k = d_v = d / n_head。一次乘加是一次乘法和一次加法；softmax 和缩放不计。k、M、G、T 是 10³、10⁶、10⁹、10¹²；1 KiB 是 1024 字节，1 MiB 是 1024 KiB，依此类推。○：全部权重。内存只算这几个数组，各一份；中间结果还要另占内存。float16 指这样存放；本课程的代码用 float32 算，算完再存成 float16。",
+const NOTE = ["只算一层自注意力、一个序列、一次前向计算，d_k = d_v = d / n_head。一次乘加是一次乘法和一次加法；softmax 和缩放不计。k、M、G、T 是 10³、10⁶、10⁹、10¹²；1 KiB 是 1024 字节，1 MiB 是 1024 KiB，依此类推。○：全部权重。内存只算这几个数组，各一份；中间结果还要另占内存。float16 只是存放的格式；本课程的代码用 float32 算，算完再存成 float16。",
   "Counted: one layer of self-attention, one sequence, one forward pass, d_k = d_v = d / n_head. A multiply–add is one multiplication and one addition; softmax and scaling are left out. k, M, G, T are 10³, 10⁶, 10⁹, 10¹²; 1 KiB is 1024 bytes, 1 MiB 1024 KiB, and so on. ○: all weights. Memory counts these arrays alone, once each; intermediate results take more memory. float16 means that the arrays are stored so; the course's code computes in float32 and stores its results in float16."];
 
 // ---------------------------------------------------------------- the whole

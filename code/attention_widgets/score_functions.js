@@ -56,11 +56,11 @@ export function verdict({ names, v }, { factor, identity }, { scores, weights })
   const largest = weights.map((a) => share(Math.max(...a))), [dots, additive] = [spread(scores[0]), spread(scores[3])];
   const list = (c) => KINDS.map((kind, i) => `${kind[c]} ${chosen[i]} ${largest[i]}`).join(["，", ", "][c]);
   const state = identity ? ["W = I：一般形式与点积完全相同。", "W = I: general and dot are the same."]
-    : new Set(chosen).size === 1 ? ["四个函数偏向同一个键。", "All four favour the same key."] : ["四个函数并不都偏向同一个键。", "They do not all favour the same key."];
+    : new Set(chosen).size === 1 ? ["四种分数看重同一个键。", "All four favour the same key."] : ["四种分数并不都看重同一个键。", "They do not all favour the same key."];
   const first = factor ? [`权重最大的键：${list(0)}。${state[0]}`, `Largest weight: ${list(1)}. ${state[1]}`]
-    : [`s 的长度为 0：前三种分数全是 0，权重都是 ${largest[0]}。加性分数仍然看 h，权重最大的是 ${chosen[3]} ${largest[3]}。`,
+    : [`s 的长度为 0：前三种分数全是 0，权重都是 ${largest[0]}。加性分数仍然看键 h，权重最大的是 ${chosen[3]} ${largest[3]}。`,
       `s has length 0: the first three scores are all 0, and each weight is ${largest[0]}. The additive score still looks at h; its largest weight: ${chosen[3]} ${largest[3]}.`];
-  return [`${first[0]}点积分数${dots[0]}，加性分数${additive[0]}，后者出不了 ±${plain(bound(v))}。`,
+  return [`${first[0]}点积分数${dots[0]}，加性分数${additive[0]}，后者不会超出 ±${plain(bound(v))}。`,
     `${first[1]} The dot scores differ ${dots[1]}, the additive ones ${additive[1]}; these cannot leave ±${plain(bound(v))}.`];
 }
 
@@ -143,7 +143,7 @@ function notes({ h, W, v }) {
   });
 }
 
-const NOTE = ["四幅图的分数用同一把尺子，刻度随最大的分数变；粗竖线是加性分数的界 ±‖v‖₁。softmax 只看分数之差：差得同样多，权重之比就同样大。",
+const NOTE = ["四幅图的分数用同一刻度，随最大的分数而变；粗竖线是加性分数的界 ±‖v‖₁。softmax 只看分数之差：相差同样多，权重之比就相同。",
   "All four panels use one scale for the scores, which adapts to the largest of them; the thick vertical lines are the bound ±‖v‖₁ of the additive score. The softmax sees only differences of scores: equal differences give equal ratios of weights."];
 
 function render({ model, el }) {
