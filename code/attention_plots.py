@@ -196,6 +196,8 @@ def curves(x, ys, xlabel="", ylabel="", ax=None):
         ax.annotate(name, (x[-1], y[-1]), (6, 0), textcoords="offset points", va="center")
     ax.axhline(0, color=INK, linewidth=0.6)
     ax.axvline(0, color=INK, linewidth=0.6)
+    if np.issubdtype(x.dtype, np.integer):  # layers and lengths are counted: no tick at 2.5
+        ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

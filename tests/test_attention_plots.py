@@ -191,6 +191,12 @@ def test_a_fifth_curve_is_refused_not_dropped():
         ap.curves([0, 1], {str(i): [i, i] for i in range(5)})
 
 
+def test_what_is_counted_has_ticks_at_whole_numbers():
+    ticks = ap.curves(np.arange(13), {"layers": np.ones(13)}).get_xticks()
+    assert len(ticks) > 2 and all(tick == round(tick) for tick in ticks)
+    assert any(tick != round(tick) for tick in ap.curves(np.linspace(0, 1), {"x": np.ones(50)}).get_xticks())
+
+
 def test_measured_points_have_error_bars_beside_the_curves_of_theory():
     x, up, down = np.array([1, 2, 4]), np.array([1.0, 1.5, 2.0]), np.array([1.0, 0.5, 0.25])
     given = plt.figure().subplots()
