@@ -126,22 +126,22 @@ class ShuffledTokens(Widget):
 
     @property
     def sentence(self):
-        """The tokens' names in the present order."""
+        """The tokens' names in the current order."""
         return [self.tokens[token] for token in self.order]
 
     @property
     def weights(self):
-        """Attention weights (n, n) in the present order."""
+        """Attention weights (n, n) in the current order."""
         return self._attend(self.order)[1]
 
     @property
     def output(self):
-        """Output (n, d_v) in the present order."""
+        """Output (n, d_v) in the current order."""
         return self._attend(self.order)[0]
 
     @property
     def moved(self):
-        """For each place of the present order, how far its row is from the same token's row in the original order.
+        """For each place of the current order, how far its row is from the same token's row in the original order.
 
         It is the largest difference between two numbers of these rows.
         """
