@@ -80,7 +80,7 @@ def pip(*args):
         )
     for path in VENV.glob("**/site-packages/_editable_impl_attention_course.pth"):
         # Python reads these files in the locale's encoding, so a relative path: this folder may have any name
-        path.write_text(os.path.relpath(ROOT / "code", path.parent) + "\n", "ascii")
+        path.write_text("".join(os.path.relpath(ROOT / d, path.parent) + "\n" for d in ("code", "grading")), "ascii")
 
 
 def build():
@@ -120,7 +120,7 @@ def book():
 
 def test():
     """Build the site and run every test; pytest's summary comes last."""
-    install("test")
+    install("test", "grading", "gradebook", "cluster")
     build()
     python("-m", "pytest", failed="Some tests failed: pytest names them above, with the place and the reason.")
 

@@ -1,0 +1,159 @@
+"""A class on disk: one folder with the roster, the secret, and a folder for each assignment.
+
+roster.csv  secret.key
+NAME/master/        the two files of the assignment as they were released
+NAME/students/      a notebook for each student, or one for all
+NAME/page/          the public page
+NAME/submissions/   the answers of each student in a clean notebook
+NAME/grades/        one record a student
+NAME/feedback/      one page a student
+"""
+
+import contextlib
+import csv
+import io
+import json
+import os
+import secrets
+import tempfile
+import unicodedata
+from pathlib import Path
+from typing import NamedTuple
+
+LANGUAGES = ("zh", "en", "both")
+COLUMNS = {  # of roster.csv: what they may be called
+    "id": ("student_id", "id", "学号"),
+    "name": ("name", "姓名"),
+    "language": ("language", "语言"),
+    "email": ("email", "邮箱"),
+    "lms_id": ("lms_id", "lms"),
+}
+
+
+class Problem(Exception):
+    """What is wrong and what to do about it, in one sentence for the person at the keyboard."""
+
+
+class Student(NamedTuple):
+    id: str
+    name: str = ""
+    language: str = ""  # zh, en or both; empty: what the command says
+    email: str = ""
+    lms_id: str = ""  # the number or name by which the LMS knows the student
+
+    @property
+    def file(self):
+        """The student's name for files: any id is a safe one, and no two are the same."""
+        return "".join(c if c.isalnum() or c in "-_@" else f"%{ord(c):02X}" for c in self.id)
+
+
+class Classroom:
+    def __init__(self, folder="."):
+        self.folder = Path(folder)
+        if not (self.folder / "roster.csv").is_file():
+            raise Problem(
+                f"{self.folder / 'roster.csv'} is missing: go to the folder of the class or name it with --class; "
+                "a roster is a CSV file with the columns student_id and name."
+            )
+
+    def roster(self):
+        """-> [Student, …] in the roster's order"""
+        return read_roster(self.folder / "roster.csv")
+
+    def secret(self):
+        """The secret of the course; the first time, a new one."""
+        path = self.folder / "secret.key"
+        if not path.exists():
+            with contextlib.suppress(FileExistsError):
+                handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+                with os.fdopen(handle, "w") as file:
+                    file.write(secrets.token_hex(32) + "\n")
+        try:
+            secret = bytes.fromhex(path.read_text("ascii").strip())
+        except ValueError:
+            secret = b""
+        if len(secret) < 32:
+            raise Problem(
+                f"{path} does not hold a secret (64 hexadecimal digits): bring it back from a copy. "
+                "Without it nobody can tell which student has which variant."
+            )
+        return secret
+
+    def of(self, name, *folders):
+        """A folder or file of an assignment."""
+        return self.folder.joinpath(name, *folders)
+
+
+def read_roster(path):
+    rows = read_table(path)
+    if not rows:
+        raise Problem(f"{path} lists nobody: it needs a line with the names of the columns, then one line a student.")
+    found = {key: next((n for n in names if n in rows[0]), None) for key, names in COLUMNS.items()}
+    if not found["id"]:
+        raise Problem(f"{path} has no column student_id (or 学号); its columns are {', '.join(rows[0])}.")
+    students, seen = [], {}
+    for number, row in enumerate(rows, start=2):
+        student = Student(
+            **{key: unicodedata.normalize("NFC", row[name].strip()) for key, name in found.items() if name}
+        )
+        if not student.id:
+            raise Problem(f"{path}, student {number - 1} has no student_id.")
+        if student.language not in ("", *LANGUAGES):
+            raise Problem(f"{path}, {student.id}: the language is zh, en or both, not {student.language}.")
+        same = seen.setdefault(student.id.casefold(), student)
+        if same is not student:
+            raise Problem(f"{path} lists {student.id} twice (capital letters make no difference): one line a student.")
+        students.append(student)
+    return students
+
+
+def read_table(path):
+    """The rows of a CSV file as a spreadsheet program may have saved it.   -> [{column: text}, …]"""
+    data = Path(path).read_bytes()
+    for encoding in ("utf-16",) if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig", "gb18030"):
+        with contextlib.suppress(UnicodeDecodeError):
+            text = data.decode(encoding)
+            break
+    else:
+        raise Problem(f"{path} is no text file: save it as “CSV UTF-8”.")
+    first = text.split("\n", 1)[0]
+    delimiter = max(",;\t", key=first.count)
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if any(row)]
+    except csv.Error as error:
+        raise Problem(f"{path} is no CSV file: {error}.") from None
+    head = [name.strip() for name in rows[0]] if rows else []
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) > len(head):
+            raise Problem(f"{path}, row {number} has {len(row)} fields where there are {len(head)} columns.")
+    return [dict(zip(head, row + [""] * (len(head) - len(row)), strict=True)) for row in rows[1:]]
+
+
+def write(path, text):
+    """Write a file whole or not at all."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = text if isinstance(text, bytes) else text.encode("utf-8")
+    handle, part = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(part, 0o644)
+        os.replace(part, path)
+    except BaseException:
+        os.unlink(part)
+        raise
+
+
+def write_json(path, value):
+    write(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+
+
+def read_json(path):
+    """A record, or None if there is none."""
+    try:
+        return json.loads(Path(path).read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        raise Problem(f"{path} is damaged: delete it and run the step that makes it again.") from None
