@@ -1,1 +1,186 @@
-"""The command attn."""
+"""The command attn: it reads the command line, calls the step, and says what happened."""
+
+import argparse
+import sys
+from importlib.metadata import version
+
+from attention_grading.classroom import LANGUAGES, Classroom, Problem
+
+UNPROTECTED = "--without-sandbox-my-machine-is-unprotected"
+ABOUT = """\
+Assign the exercises of the attention course: hand them out, collect, grade, mark by hand, give feedback, export.
+
+In the folder of a class, where roster.csv lies:
+
+  attn release ../course/exercises/a2_scaled_attention.ipynb
+  attn collect a2_scaled_attention download.zip
+  attn grade a2_scaled_attention -j 2
+  attn mark a2_scaled_attention
+  attn feedback a2_scaled_attention
+  attn export a2_scaled_attention --lms canvas
+
+“attn demo myclass” makes a class to try it on; “attn STEP --help” says more of a step.
+"""
+
+
+def main(words=None):
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="replace")  # names in any script, whatever the terminal's locale
+    options = parser().parse_args(words)
+    try:
+        options.step(options)
+    except Problem as problem:
+        sys.exit(f"✗ {problem}")
+    except KeyboardInterrupt:
+        sys.exit("\nStopped. What was finished is kept; the same command goes on from there.")
+    except OSError as error:
+        sys.exit(f"✗ {error.strerror or error}: {error.filename or ''}")
+
+
+def parser():
+    top = argparse.ArgumentParser(
+        "attn", description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    top.add_argument("--version", action="version", version=version("attention-course"))
+    steps = top.add_subparsers(title="steps", metavar="STEP", required=True)
+
+    def step(name, run, help, assignment=True):
+        one = steps.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.", allow_abbrev=False)
+        one.set_defaults(step=run)
+        one.add_argument("--class", dest="folder", default=".", metavar="FOLDER", help="the class (here, if not said)")
+        if assignment:
+            one.add_argument("name", metavar="NAME", help="the assignment, as in NAME.ipynb")
+        return one
+
+    one = step("demo", demo, "make a class of invented students, and play them", assignment=False)
+    one.add_argument("new", nargs="?", metavar="FOLDER", help="the class to make; a folder that does not exist yet")
+    one.add_argument("--students", type=int, default=30, metavar="N", help="how many students (30)")
+    one.add_argument("--play", metavar="NAME", help="play the students: write what they hand in to download.zip")
+
+    one = step("release", release, "check the master and write the students' notebooks", assignment=False)
+    one.add_argument("master", metavar="MASTER", help="the master notebook; its .py file lies beside it")
+    one.add_argument("--lang", choices=LANGUAGES, default="both", help="for students whose language the roster omits")
+    one.add_argument("--same-for-all", action="store_true", help="one variant and one notebook for everybody")
+    one.add_argument("--replace", action="store_true", help="write over notebooks that were released before")
+    one.add_argument("--page", metavar="FILE", help="write the public page alone, to this file; needs no class")
+
+    one = step("collect", collect, "take in what an LMS gives for download")
+    one.add_argument("download", metavar="DOWNLOAD", help="the zip file or folder")
+    one.add_argument("--deadline", metavar="TIME", help="for example 2026-12-01T23:59 or 2026-12-01T23:59+08:00")
+    one.add_argument("--matches", metavar="FILE", help="a CSV file that says whose file is whose: file,student_id")
+    one.add_argument("--replace", action="store_true", help="take these files even where newer ones are here")
+
+    one = step("grade", grade, "run the students' code in a sandbox and give points", assignment=False)
+    one.add_argument("name", nargs="?", metavar="NAME", help="the assignment")
+    one.add_argument("--check", action="store_true", help="only say which protections work on this machine")
+    one.add_argument("-j", dest="jobs", type=int, default=1, metavar="N", help="how many at a time (1)")
+    one.add_argument("--student", action="append", metavar="ID", help="only this one; may be said several times")
+    one.add_argument("--again", action="store_true", help="grade anew what is graded")
+    one.add_argument("--scheduler", metavar="ADDRESS", help="a dask scheduler, for example tcp://10.0.0.1:8786")
+    one.add_argument(
+        UNPROTECTED, dest="unsafe", action="store_true",
+        help="go on without a sandbox: points stay honest, but a student's code can do whatever you can do here",
+    )  # fmt: skip
+
+    one = step("mark", mark, "write the answers to mark by hand to a sheet, or read the marks from it")
+    one.add_argument("--import", dest="sheet", metavar="FILE", help="read the points and comments of this sheet")
+    one.add_argument("--gradebook", metavar="FILE", help="write all marks into an nbgrader gradebook")
+
+    one = step("feedback", feedback, "write a page for each student")
+    one.add_argument("--lang", choices=LANGUAGES, default="both", help="for students whose language the roster omits")
+
+    one = step("export", export, "write the marks as a CSV file for an LMS")
+    one.add_argument("--lms", choices=("canvas", "moodle", "generic"), required=True, help="which one")
+    one.add_argument("--to", metavar="FILE", help="where to (in the assignment's folder, if not said)")
+
+    one = step("status", status, "say where the class stands", assignment=False)
+    one.add_argument("name", nargs="?", metavar="NAME", help="the assignment (all, if not said)")
+    return top
+
+
+# --------------------------------------------------------------------------- the steps; each imports what it needs
+
+
+def demo(options):
+    from attention_grading import demo as step
+
+    if options.play:
+        path = step.submissions(Classroom(options.folder), options.play)
+        print(f"▸ {path} is what the students hand in. Next: attn collect {options.play} {path}")
+    elif options.new:
+        step.demo(options.new, options.students)
+        print(f"▸ {options.new} is a class of {options.students} invented students. Next: cd {options.new}")
+    else:
+        raise Problem("Say which folder to make (attn demo myclass), or what to play (attn demo --play NAME).")
+
+
+def release(options):
+    from attention_grading import release as step
+
+    if options.page:
+        step.write_page(options.master, options.page)
+        return print(f"▸ the public page is in {options.page}")
+    classroom = Classroom(options.folder)
+    count, folder = step.release(
+        classroom, options.master, options.lang, options.same_for_all, options.replace, progress=True
+    )
+    print(f"▸ {count} notebooks written to {folder / 'students'}, the public page to {folder / 'page'}")
+
+
+def collect(options):
+    from attention_grading.collect import collect as step
+
+    report = step(
+        Classroom(options.folder), options.name, options.download, options.deadline, options.matches, options.replace,
+        progress=True,
+    )  # fmt: skip
+    print(report)
+
+
+def grade(options):
+    from attention_grading import grade as step
+    from attention_grading.sandbox import protections
+
+    if options.check:
+        for protection in protections():
+            print(protection)
+        return
+    if not options.name:
+        raise Problem("Say which assignment to grade: attn grade NAME. (attn grade --check tries the sandbox.)")
+    print(
+        step.grade(
+            Classroom(options.folder), options.name, options.jobs, not options.unsafe, options.again, options.student,
+            options.scheduler, progress=True,
+        )
+    )  # fmt: skip
+
+
+def mark(options):
+    from attention_grading import gradebook
+    from attention_grading import mark as step
+
+    classroom = Classroom(options.folder)
+    if options.sheet:
+        print(step.import_marks(classroom, options.name, options.sheet))
+    if options.gradebook:
+        print(gradebook.to_gradebook(classroom, options.name, options.gradebook))
+    if not options.sheet and not options.gradebook:
+        print(step.export_answers(classroom, options.name))
+
+
+def feedback(options):
+    from attention_grading.feedback import feedback as step
+
+    print(step(Classroom(options.folder), options.name, options.lang, progress=True))
+
+
+def export(options):
+    from attention_grading.export import export as step
+
+    print(f"▸ {step(Classroom(options.folder), options.name, options.lms, options.to)}")
+
+
+def status(options):
+    from attention_grading.standing import status as step
+
+    print(step(Classroom(options.folder), options.name))
