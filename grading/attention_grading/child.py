@@ -29,6 +29,7 @@ def main(descriptor, packages, seconds):
 
 def limit(seconds):
     """What is too much is refused by the system, also where there is no sandbox."""
+    import contextlib
     import resource
 
     for name, most in {
@@ -39,10 +40,8 @@ def limit(seconds):
         "RLIMIT_NPROC": 1,
         "RLIMIT_CORE": 0,
     }.items():
-        try:
+        with contextlib.suppress(AttributeError, ValueError, OSError):  # macOS does not know them all
             resource.setrlimit(getattr(resource, name), (most, most))
-        except (AttributeError, ValueError, OSError):  # macOS does not know them all
-            pass
 
 
 class Channel:
@@ -50,8 +49,8 @@ class Channel:
         import json
 
         self.dumps, self.loads = json.dumps, json.loads
-        self.incoming = open(descriptor, "rb", closefd=False)
-        self.outgoing = open(descriptor, "wb", closefd=False)
+        self.incoming = open(descriptor, "rb", closefd=False)  # noqa: SIM115
+        self.outgoing = open(descriptor, "wb", closefd=False)  # noqa: SIM115
 
     def hear(self):
         line = self.incoming.readline()
@@ -183,7 +182,7 @@ def python(source):
 
 
 def without_missing(tree):
-    """Take the imports of what is not here out of a cell: the rest of it may well do without.   -> [(line, module), …]"""
+    """Take the imports of what is not here out of a cell, whose rest may do without.   -> [(line, module), …]"""
     import ast
 
     missing = []

@@ -1,7 +1,7 @@
 """Where the student's code runs: a process that sees Python, NumPy and its own notebook, and nothing else.
 
-It gets arguments and gives numbers back, so that nothing it does to itself can change a comparison.  On Linux bubblewrap
-keeps it from files, network, other processes and more than its share of memory and time.
+It gets arguments and gives numbers back, so that nothing it does to itself can change a comparison.  On Linux
+bubblewrap keeps it from files, network, other processes and more than its share of memory.
 """
 
 import base64
@@ -34,31 +34,32 @@ from attention_grading.judge import Answer
 
 RESTARTS = 4  # of one submission's process
 SHARES = 3  # of `seconds`: what one submission may take in all
-START = 60  # seconds in which the process must be there, before any of the student's code
+START = 60  # seconds in which a process must be there, before any of the student's code
 LINE = 8192  # bytes of one message
-NOTES = 20  # of one submission
+NOTES = 20  # on one submission
 
 
 class Failure(Exception):
-    """Why there is no answer: late, ended or unreadable."""
+    """Why a process gave no answer: late, ended or unreadable."""
 
 
 class Session:
     """A student's notebook, loaded into a process of its own, that answers calls.
 
     cells: [(key or None, source), …].  Loading may take `seconds`, and so may all calls of one function together; one
-    submission may take three times that in all.  A cell or call that never ends, or that ends the process, costs this
-    cell or call alone: the process is started anew, four times at most, without the cell.  `notes` say to the student
-    what went wrong while loading.  The process ends with the thread that entered the session.
+    submission may take three times that in all.  A cell that never ends, or that ends the process, costs this cell
+    alone, such a call this function alone: the process is started anew without it, four times at most.  `notes` say to
+    the student what went wrong while loading.  The process ends with the thread that entered the session.
 
-    safe=False: no sandbox.  The comparison stays honest, but the code may do and read what its caller may.
+    safe=False: no sandbox.  The comparison stays honest, but the code may read and do what its caller may.
     """
 
     def __init__(self, cells, safe=True, seconds=10):
         if sys.platform == "win32":
             raise Problem("Submissions cannot be run on Windows itself: " + remedy(machine(), ""))
         self.cells, self.safe, self.seconds = list(cells), safe, seconds
-        self.notes, self.left_out, self.child, self.starts = [], set(), None, 0
+        self.notes, self.left_out, self.process, self.starts = [], set(), None, 0
+        self.lost = {}  # function -> why it is not called again
         self.spent, self.total = collections.Counter(), 0.0
 
     def __enter__(self):
@@ -73,79 +74,80 @@ class Session:
         self.stop()
 
     def stop(self):
-        if self.child:
-            self.child.close()
-            self.child = None
+        if self.process:
+            self.process.close()
+            self.process = None
 
     def running(self):
         """Whether the notebook is loaded, if need be into a new process."""
-        while not self.child and self.starts <= RESTARTS and self.total < SHARES * self.seconds:
+        while not self.process and self.starts <= RESTARTS and self.total < SHARES * self.seconds:
             self.starts += 1
-            self.child = Process(self.safe, ceil(SHARES * self.seconds))
+            self.process = Process(self.safe, ceil(SHARES * self.seconds))
             self.load()
-        return self.child is not None
+        return self.process is not None
+
+    @contextlib.contextmanager
+    def deadline(self, spent=0.0):
+        """The moment when the time is up; what is used until then counts."""
+        began = time.monotonic()
+        try:
+            yield began + min(self.seconds - spent, SHARES * self.seconds - self.total)
+        finally:
+            self.total += time.monotonic() - began
 
     def load(self):
         cells = [(i, source) for i, (_, source) in enumerate(self.cells) if i not in self.left_out]
-        begun, began = None, time.monotonic()
-        deadline = began + min(self.seconds, SHARES * self.seconds - self.total)
+        begun = None
         try:
-            self.child.send({"cells": cells}, deadline)
-            for _ in range(4 * NOTES + 4 * len(cells)):
-                message = self.child.message(deadline)
-                if message.get("loaded") is True:
-                    return
-                if "begin" in message:
-                    begun = self.index(message["begin"])
-                else:
-                    self.note(self.loading(message))
-            raise Failure("unreadable")
+            with self.deadline() as deadline:
+                self.process.send({"cells": cells}, deadline)
+                for _ in range(4 * NOTES + 4 * len(cells)):
+                    message = self.process.message(deadline)
+                    if "loaded" in message:
+                        return
+                    if "begin" in message:
+                        begun = self.index(message["begin"])
+                    else:
+                        self.note(*self.loading(message))
+                raise Failure("unreadable")
         except Failure as failure:
             self.stop()
             if begun is None:
-                raise Problem(
-                    "The process for the student's code ended before it began: run attn grade --check."
-                ) from None
+                raise Problem("The process for the student's code ended too soon: run attn grade --check.") from None
             self.left_out.add(begun)
-            zh, en = self.why(str(failure))
-            cell = self.cell(begun)
-            self.note((f"略过了{cell[0]}：{zh}", f"Left out {cell[1]}: {en}"))
-        finally:
-            self.total += time.monotonic() - began
+            (zh, en), (cell_zh, cell_en) = self.why(str(failure)), self.cell(begun)
+            self.note(f"略过了{cell_zh}：{zh}", f"Left out {cell_en}: {en}")
 
     def call(self, function, arguments):
         """What a function of the student's gives.   -> Answer"""
         request = {"function": function, "arguments": [written(a) for a in arguments], "token": secrets.token_hex(8)}
-        if self.spent[function] >= self.seconds:
-            return Answer(None, *self.why("late"))
-        if not self.running():
-            return Answer(None, *self.why("used up"))
-        began = time.monotonic()
-        left = min(self.seconds - self.spent[function], SHARES * self.seconds - self.total)
-        try:
-            return self.answer(function, request, began + left)
-        except Failure as failure:
-            self.stop()
-            return Answer(None, *self.why(str(failure)))
-        finally:
-            took = time.monotonic() - began
-            self.spent[function] += took
-            self.total += took
+        if function in self.lost or not self.running():
+            return Answer(None, *self.why(self.lost.get(function, "used up")))
+        with self.deadline(self.spent[function]) as deadline:
+            began = time.monotonic()
+            try:
+                return self.answer(function, request, deadline)
+            except Failure as failure:
+                self.stop()
+                self.lost[function] = str(failure)
+                return Answer(None, *self.why(str(failure)))
+            finally:
+                self.spent[function] += time.monotonic() - began
 
     def answer(self, function, request, deadline):
-        self.child.send(request, deadline)
-        message = self.child.message(deadline)
+        self.process.send(request, deadline)
+        message = self.process.message(deadline)
         if message.get("token") != request["token"]:
             raise Failure("unreadable")
         if "shapes" in message:
-            return Answer(self.child.arrays(message["shapes"], deadline))
+            return Answer(self.process.arrays(message["shapes"], deadline))
         if "wrong" in message:
             return Answer(None, *self.why(message["wrong"], function))
-        name, at = self.kind(message), self.place(message)
-        return Answer(None, f"出错：{name}{at[0]}。", f"It raised {name}{at[1]}.")
+        name, (zh, en) = self.kind(message), self.place(message)
+        return Answer(None, f"出错：{name}{zh}。", f"It raised {name}{en}.")
 
-    # What is said to the student.  Once a call has sent hidden arguments, no word of the process is passed on: the
-    # error's name must be one of Python's or stand in the student's source, and so must the place.
+    # What is said to the student.  Once a call has sent hidden arguments, no word of the process is passed on: an
+    # error's name must be one of Python's or stand in the student's source, and its place must be a line there.
 
     def why(self, word, function=""):
         zh, en = REASONS.get(word if isinstance(word, str) else "", REASONS["unreadable"])
@@ -154,21 +156,17 @@ class Session:
 
     def kind(self, message):
         name, subject = message.get("type"), message.get("name")
-        if not self.word(name) and name not in ERRORS:
+        if not isinstance(name, str) or not (name in ERRORS or self.word(name)):
             return "Exception"
         return f"{name} ({subject})" if name == "NameError" and self.word(subject) else name
 
     def word(self, text):
         """Whether a text is a name that stands in the student's source."""
-        return (
-            isinstance(text, str)
-            and len(text) <= 60
-            and text.isidentifier()
-            and any(re.search(rf"\b{text}\b", source) for _, source in self.cells)
-        )
+        name = isinstance(text, str) and len(text) <= 60 and text.isidentifier()
+        return name and any(re.search(rf"\b{text}\b", source) for _, source in self.cells)
 
     def index(self, number):
-        if type(number) is not int or not 0 <= number < len(self.cells) or number in self.left_out:
+        if type(number) is not int or not 0 <= number < len(self.cells):
             raise Failure("unreadable")
         return number
 
@@ -177,42 +175,39 @@ class Session:
         return (f" {key} 的单元格", f"the cell of {key}") if key else ("一个额外的单元格", "an extra cell")
 
     def place(self, message):
-        """Where in the student's notebook, or nothing."""
+        """Where in the student's notebook, in words; or nothing."""
         index, line = message.get("cell"), message.get("line")
         if type(index) is not int or type(line) is not int or not 0 <= index < len(self.cells):
             return "", ""
         lines = self.cells[index][1].split("\n")
         if not 1 <= line <= len(lines):
             return "", ""
-        zh, en = self.cell(index)
-        text = printable(lines[line - 1].strip(), 80)
-        return f"，在{zh}第 {line} 行：{text}", f", in {en}, line {line}: {text}"
+        (zh, en), text = self.cell(index), printable(lines[line - 1].strip(), 80)
+        return f"，在{zh}第 {line} 行“{text}”", f" in {en}, line {line}, “{text}”"
 
     def loading(self, message):
-        """A note on what went wrong before any argument was sent: here the error's own words may be told."""
-        module, text, at = message.get("missing"), message.get("message"), self.place(message)
+        """What went wrong before any argument was sent: here the error's own words may be told."""
+        module, text, (zh, en) = message.get("missing"), message.get("message"), self.place(message)
         if isinstance(module, str) and re.fullmatch(r"[\w.]{1,60}", module):
             return (
-                f"略过了 import {module}{at[0]}。评分时只有 NumPy 和 Python 自带的库。",
-                f"Left out the import of {module}{at[1]}. For grading there is NumPy and Python's own library alone.",
+                f"略过了 import {module}{zh}。评分时只有 NumPy 和 Python 自带的库。",
+                f"Left out the import of {module}{en}. For grading there is NumPy and Python's own library alone.",
             )
         name = self.kind(message)
-        told = f": {printable(text, child.TEXT)}" if isinstance(text, str) and text else ""
-        hint = HINTS.get(name, ("", ""))
-        return f"{name}{told}{at[0]}。{hint[0]}", f"{name}{told}{at[1]}. {hint[1]}".strip()
+        told = f"{name}: {printable(text, child.TEXT)}" if isinstance(text, str) and text else name
+        hint_zh, hint_en = HINTS.get(name, ("", ""))
+        return f"{told}{zh}。{hint_zh}", f"{told}{en}. {hint_en}".strip()
 
-    def note(self, note):
-        note = {"zh": note[0], "en": note[1]}
+    def note(self, zh, en):
+        note = {"zh": zh, "en": en}
         if note not in self.notes and len(self.notes) < NOTES:
             self.notes.append(note)
 
 
-ERRORS = {
-    name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)
-}
+ERRORS = {name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)}
 ERRORS |= {"LinAlgError", "AxisError"}
 HINTS = {"EOFError": ("评分时没有人回答 input()。", "Nobody answers input() while this is graded.")}
-REASONS = {  # the child's words, and ours, for why there is no answer
+REASONS = {  # the process's words, and ours, for why there is no answer
     "missing": ("没有定义函数 {function}。", "There is no function {function}."),
     "unanswered": ("还没有作答。", "Not answered yet."),
     "none": ("没有返回结果（None）：是否少了 return？", "It returned nothing (None): is a return missing?"),
@@ -220,7 +215,7 @@ REASONS = {  # the child's words, and ours, for why there is no answer
     "complex": ("返回的是复数，应为实数。", "It returned complex numbers where real ones are asked for."),
     "ragged": (
         "返回的列表各行长度不同，不成数组；要返回几个结果，请写 return a, b。",
-        "It returned a list whose rows differ in length, which is no array; several results are returned by return a, b.",
+        "It returned a list whose rows differ in length: no array. Return several results by return a, b.",
     ),
     "other": ("返回的不是由数组成的数组。", "It returned something that is no array of numbers."),
     "large": ("返回的数太多，最多 {largest} 个。", "It returned too many numbers; {largest} is the most."),
@@ -232,7 +227,7 @@ REASONS = {  # the child's words, and ours, for why there is no answer
     "unreadable": ("程序给出的回答读不懂。", "What the program answered cannot be read."),
     "used up": (
         "这份作业的运行时间或重启次数已用完，没有再试。",
-        "This notebook has used up its time or its restarts; this was not tried.",
+        "Not tried: this notebook has used up its time, or has ended its process too often.",
     ),
 }
 
@@ -260,54 +255,48 @@ class Process:
     """The process of one notebook, and the line to it.  Whatever comes along the line is bounded and distrusted."""
 
     def __init__(self, safe, seconds):
-        self.safe, self.inner, self.buffer = safe, None, b""
-        self.folder = None if safe else tempfile.TemporaryDirectory(prefix="attn-")
-        self.line, theirs = socket.socketpair()
-        about, tell = os.pipe()  # where bubblewrap tells the number of the process inside
-        rules = pipe_with(seccomp(platform.machine())) if safe else None
-        given = [end for end in (theirs.fileno(), tell, rules) if end is not None]
+        self.inner, self.buffer = None, b""
+        with contextlib.ExitStack() as undo:
+            self.line, theirs = socket.socketpair()
+            undo.callback(self.line.close)
+            folder = None if safe else undo.enter_context(tempfile.TemporaryDirectory(prefix="attn-"))
+            with theirs, contextlib.ExitStack() as ends:
+                about, tell = pipe(ends)  # along which bubblewrap tells the number of the process inside
+                rules = filter_pipe(ends) if safe else None
+                run = functools.partial(python, theirs.fileno(), seconds=seconds)
+                command = sandboxed(run(packages()), tell, rules) if safe else run(numpy_alone(folder))
+                self.start(command, folder or "/", [fd for fd in (theirs.fileno(), tell, rules) if fd is not None])
+                undo.callback(self.kill)
+                theirs.close()
+                try:
+                    ready = self.message(time.monotonic() + START).get("ready") is True
+                    self.inner = json.loads(os.read(about, LINE))["child-pid"] if safe and ready else None
+                except Failure:
+                    ready = False
+            if not ready:
+                raise Problem("The process for the student's code did not start: attn grade --check says why.")
+            self.undo = undo.pop_all()
+
+    def start(self, command, folder, descriptors):
+        nothing = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
         try:
-            if safe:
-                command = sandboxed(python(theirs.fileno(), packages(), seconds), tell, rules)
-            else:
-                command = python(theirs.fileno(), numpy_alone(self.folder.name), seconds)
             self.process = subprocess.Popen(
-                command, cwd=self.folder.name if self.folder else "/", env=ENVIRONMENT, pass_fds=given,
-                start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
-        except BaseException as error:
-            self.line.close()
-            os.close(about)
-            raise Problem(f"No process could be started for the student's code: {error}.") from error
-        finally:
-            theirs.close()
-            for end in given[1:]:
-                os.close(end)
-        try:
-            if self.message(time.monotonic() + START).get("ready") is not True:
-                raise Failure("unreadable")
-            if safe:
-                self.inner = json.loads(os.read(about, LINE))["child-pid"]
-        except (Failure, ValueError, KeyError):
-            self.close()
-            raise Problem("The process for the student's code did not start: attn grade --check says why.") from None
-        except BaseException:
-            self.close()
-            raise
-        finally:
-            os.close(about)
+                command, cwd=folder, env=ENVIRONMENT, pass_fds=descriptors, start_new_session=True, **nothing
+            )
+        except OSError as error:
+            raise Problem(f"No process could be started for the student's code: {error}.") from None
 
     def close(self):
-        """End it.  Of bubblewrap's two processes the inner one is ended, so that the outer one can wait for it."""
-        self.line.close()
+        self.undo.close()
+
+    def kill(self):
+        """End it.  Of bubblewrap's two processes the inner one is killed: the outer one waits for it and ends."""
         if self.inner and parent(self.inner) == self.process.pid:
             os.kill(self.inner, signal.SIGKILL)
         else:
-            with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended; macOS says so by the second
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended; macOS says the second
                 os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        if self.folder:
-            self.folder.cleanup()
 
     def send(self, message, deadline):
         with self.until(deadline):
@@ -319,28 +308,28 @@ class Process:
             if len(self.buffer) > LINE:
                 raise Failure("unreadable")
             self.receive(deadline)
-        line, self.buffer = self.buffer.split(b"\n", 1)
+        line, _, self.buffer = self.buffer.partition(b"\n")
         try:
-            message = json.loads(line)
+            message = json.loads(line) if len(line) <= LINE else None
         except (ValueError, RecursionError):
-            raise Failure("unreadable") from None
-        if len(line) > LINE or not isinstance(message, dict):
+            message = None
+        if not isinstance(message, dict):
             raise Failure("unreadable")
         return message
 
     def arrays(self, shapes, deadline):
-        """The numbers that follow a message, of the shapes that it announced.   -> (array, …)"""
+        """The numbers that follow a message, in the shapes that it announced.   -> (array, …)"""
         if not isinstance(shapes, list) or len(shapes) > child.MOST or not all(map(is_shape, shapes)):
             raise Failure("unreadable")
         counts = [prod(shape) for shape in shapes]
+        size = 8 * sum(counts)
         if sum(counts) > child.LARGEST:
             raise Failure("unreadable")
-        while len(self.buffer) < 8 * sum(counts):
+        while len(self.buffer) < size:
             self.receive(deadline)
-        numbers = np.frombuffer(self.buffer[: 8 * sum(counts)], "<f8").astype(float)
-        self.buffer = self.buffer[8 * sum(counts) :]
-        ends = np.cumsum(counts)
-        return tuple(numbers[e - n : e].reshape(shape) for e, n, shape in zip(ends, counts, shapes, strict=True))
+        numbers, self.buffer = np.frombuffer(self.buffer[:size], "<f8").astype(float), self.buffer[size:]
+        parts = np.split(numbers, np.cumsum(counts)[:-1]) if counts else []
+        return tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
 
     def receive(self, deadline):
         with self.until(deadline):
@@ -364,6 +353,7 @@ class Process:
 
 
 def is_shape(shape):
+    """Whether it is one, of an array that is not too large even without its lengths of zero."""
     return (
         isinstance(shape, list)
         and len(shape) <= 32
@@ -380,15 +370,38 @@ def parent(pid):
         return None
 
 
+def pipe(ends):
+    """The two ends of a pipe; `ends` closes them."""
+    both = os.pipe()
+    for end in both:
+        ends.callback(os.close, end)
+    return both
+
+
+def filter_pipe(ends):
+    """A descriptor from which bubblewrap can read the filter, if there is one."""
+    rules = seccomp(platform.machine())
+    if rules is None:
+        return None
+    out, into = os.pipe()
+    ends.callback(os.close, out)
+    os.write(into, rules)
+    os.close(into)
+    return out
+
+
 # The command
 
-ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "LC_ALL": "C.UTF-8", "HOME": "/tmp", "PATH": "/usr/bin"}  # of ours, nothing
+ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "LC_ALL": "C.UTF-8", "HOME": "/tmp", "PATH": "/usr/bin"}  # nothing of ours
 
 
 def python(descriptor, folder, seconds):
-    """Python without site-packages, environment and bytecode to write."""
-    name = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-    return [name, "-I", "-S", "-B", "-X", "utf8", child_file(), str(descriptor), str(folder), str(seconds)]
+    """Python without site-packages, without our environment, and without bytecode to write."""
+    return [executable(), "-I", "-S", "-B", "-X", "utf8", child_file(), str(descriptor), str(folder), str(seconds)]
+
+
+def executable():
+    return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 
 
 def child_file():
@@ -405,7 +418,7 @@ def numpy_parts():
 
 
 def numpy_alone(folder):
-    """Make a folder that holds NumPy and no other package."""
+    """Let a folder hold NumPy and no other package."""
     for path in numpy_parts():
         (Path(folder) / path.name).symlink_to(path)
     return folder
@@ -413,104 +426,88 @@ def numpy_alone(folder):
 
 @functools.cache
 def readable():
-    """What the student's code can read: the system's libraries, Python, NumPy, and the code that runs it."""
-    libraries = [
-        path
-        for root in ("/", "/usr", sys.base_prefix)
-        for path in sorted(Path(root).glob("lib*"))
-        if path.is_dir() and not path.is_symlink() and path.name in ("lib", "lib32", "lib64")
-    ]
-    executable = Path(python(0, "", 0)[0])
-    extra = [path for path in map(Path, ("/etc/ld.so.cache", "/etc/alternatives")) if path.exists()]
-    return list(dict.fromkeys([*libraries, executable, *extra])), [*numpy_parts(), Path(child_file())]
+    """What the student's code can read.   -> the system's libraries and Python, NumPy and the code that calls it"""
+    roots = [Path(root) / name for root in ("/", "/usr", sys.base_prefix) for name in ("lib", "lib32", "lib64")]
+    libraries = [path for path in roots if path.is_dir() and not path.is_symlink()]
+    more = [path for path in map(Path, (executable(), "/etc/ld.so.cache", "/etc/alternatives")) if path.exists()]
+    return list(dict.fromkeys(libraries + more)), [*numpy_parts(), Path(child_file())]
 
 
+@functools.cache
 def covered():
-    """The folders of packages among these: other people's code, and this package."""
+    """The folders of packages in there, which are made to look empty: they may hold this package, or anybody's."""
     kinds = ("site-packages", "dist-packages")
     return [found for path in readable()[0] for kind in kinds for found in sorted(path.glob(f"python*/{kind}"))]
 
 
 @functools.cache
 def no_user_namespaces():
-    """bubblewrap's own way to switch off further user namespaces; not every container lets it.  The filter comes on top."""
+    """bubblewrap's own way to switch off more user namespaces, where it works; the filter refuses them everywhere."""
     option = ["--unshare-user", "--disable-userns"]
-    command = [bubblewrap(), *option, "--ro-bind", "/", "/", sys.executable, "-I", "-S", "-c", ""]
+    command = [bubblewrap(), *option, "--ro-bind", "/", "/", executable(), "-I", "-S", "-c", ""]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
     return option if done.returncode == 0 else option[:1]
 
 
 def bubblewrap():
-    return shutil.which("bwrap") or "bwrap"
+    path = shutil.which("bwrap")
+    if not path:
+        raise Problem("There is no sandbox here. " + remedy(machine(), ""))
+    return path
 
 
-def sandboxed(command, tell, rules):
-    """A command inside the sandbox.  tell, rules: descriptors for the inner process's number, of the filter."""
+def sandboxed(command, tell=None, rules=None):
+    """A command in the sandbox.  tell, rules: descriptors for the number of the process inside, and of the filter."""
     first, last = readable()
+    shut = ["--unshare-all", *no_user_namespaces(), "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     mounts = ["--size", 64 << 20, "--tmpfs", "/tmp"]  # all that can be written
-    for path in first:
-        mounts += ["--ro-bind", path, path]
-    for path in covered():
-        mounts += ["--tmpfs", path]
-    for path in last:
-        mounts += ["--ro-bind", path, path]
-    for path in covered():
-        mounts += ["--remount-ro", path]
-    for path in (path for path in sorted(Path("/").glob("lib*")) if path.is_symlink()):
-        mounts += ["--symlink", os.readlink(path), path]
+    mounts += [word for path in first for word in ("--ro-bind", path, path)]
+    mounts += [word for path in covered() for word in ("--tmpfs", path)]
+    mounts += [word for path in last for word in ("--ro-bind", path, path)]
+    mounts += [word for path in covered() for word in ("--remount-ro", path)]
+    for path in map(Path, ("/lib", "/lib32", "/lib64")):
+        mounts += ["--symlink", os.readlink(path), path] if path.is_symlink() else []
     for name in ("null", "zero", "random", "urandom"):
         mounts += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
     mounts += ["--remount-ro", "/", "--chdir", "/tmp"]
-    shut = ["--unshare-all", *no_user_namespaces(), "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    who = ["--uid", 65534, "--gid", 65534, "--info-fd", tell]
-    filtered = ["--seccomp", rules] if rules is not None else []
-    return [str(word) for word in [bubblewrap(), *shut, *who, *mounts, *filtered, "--", *command]]
+    given = [word for pair in (("--info-fd", tell), ("--seccomp", rules)) if pair[1] is not None for word in pair]
+    words = [bubblewrap(), *shut, "--uid", 65534, "--gid", 65534, *mounts, *given, "--", *command]
+    return [str(word) for word in words]
 
 
-# What the system refuses to the student's code: new processes and threads, so that the bound on memory bounds all of it;
-# memory that this bound does not count; sockets; and doors into the kernel that have been broken before.
-REFUSED = {
-    "x86_64": {
-        "clone": 56, "fork": 57, "vfork": 58, "clone3": 435, "unshare": 272, "setns": 308,
-        "memfd_create": 319, "memfd_secret": 447, "shmget": 29, "msgget": 68, "semget": 64, "mq_open": 240,
-        "socket": 41, "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311,
-        "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "userfaultfd": 323, "bpf": 321,
-        "perf_event_open": 298, "add_key": 248, "request_key": 249, "keyctl": 250,
-    },
-    "aarch64": {
-        "clone": 220, "clone3": 435, "unshare": 97, "setns": 268,
-        "memfd_create": 279, "memfd_secret": 447, "shmget": 194, "msgget": 186, "semget": 190, "mq_open": 180,
-        "socket": 198, "ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271,
-        "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "userfaultfd": 282, "bpf": 280,
-        "perf_event_open": 241, "add_key": 217, "request_key": 218, "keyctl": 219,
-    },
-}  # fmt: skip
+# What the system refuses to the student's code: new processes and threads, so that the bound on memory bounds all of
+# it; memory that this bound does not count; sockets; doors into the kernel that have been broken.
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # as the kernel's audit names them
+REFUSED = {  # the number of each call on these two
+    "clone": (56, 220), "clone3": (435, 435), "fork": (57, None), "vfork": (58, None),
+    "unshare": (272, 97), "setns": (308, 268),
+    "memfd_create": (319, 279), "memfd_secret": (447, 447),
+    "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
+    "socket": (41, 198), "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
+    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+    "userfaultfd": (323, 282), "bpf": (321, 280), "perf_event_open": (298, 241),
+    "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
+}  # fmt: skip
 LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06  # instructions of the kernel's filter machine
 ALLOW, REFUSE = 0x7FFF0000, 0x00050001  # the latter gives EPERM
-X32 = 0x40000000  # calls with this bit are another set of numbers for the same ones
+X32 = 0x40000000  # with this bit the numbers of x86_64 are those of x32: the same calls by another name
 
 
 def seccomp(architecture):
-    """The filter as the kernel reads it, or None for an architecture whose numbers are not listed."""
-    if architecture not in REFUSED:
+    """The filter as the kernel reads it, or None for an architecture whose numbers are not listed.
+
+    A step is (instruction, steps to jump over if it holds, if it does not, operand); the last one refuses.
+    """
+    if architecture not in ARCHITECTURES:
         return None
-    numbers = sorted(REFUSED[architecture].values())
-    steps = [(LOAD, 0, 0, 4), (EQUAL, 0, len(numbers) + 3, ARCHITECTURES[architecture]), (LOAD, 0, 0, 0)]
-    steps += [(AT_LEAST, len(numbers) + 1, 0, X32)]
-    steps += [(EQUAL, len(numbers) - i, 0, number) for i, number in enumerate(numbers)]
+    column = list(ARCHITECTURES).index(architecture)
+    numbers = [calls[column] for calls in REFUSED.values() if calls[column] is not None]
+    n = len(numbers)
+    steps = [(LOAD, 0, 0, 4), (EQUAL, 0, n + 3, ARCHITECTURES[architecture])]
+    steps += [(LOAD, 0, 0, 0), (AT_LEAST, n + 1, 0, X32)]
+    steps += [(EQUAL, n - i, 0, number) for i, number in enumerate(numbers)]
     steps += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
     return b"".join(struct.pack("<HBBI", *step) for step in steps)
-
-
-def pipe_with(data):
-    """A descriptor from which these few bytes can be read."""
-    if data is None:
-        return None
-    end, begin = os.pipe()
-    os.write(begin, data)
-    os.close(begin)
-    return end
 
 
 # Whether it holds
@@ -522,13 +519,22 @@ class Protection(NamedTuple):
     remedy: str  # what to do on this system where it does not work, else empty
 
 
+PROTECTIONS = {  # function of TRIALS -> what must keep it from its aim
+    "read": "the code cannot read your files",
+    "write": "the code cannot change a file",
+    "connect": "the code has no network",
+    "fork": "the code cannot start processes",
+    "grow": "the code has at most 2 GiB of memory",
+    "namespace": "the code cannot become another user",
+    "forever": "the code is stopped when its time is up",
+}
 TRIALS = """
 import ctypes, os, socket, threading
 
 def manages(action):
     try:
         action()
-    except BaseException:
+    except (OSError, MemoryError, RuntimeError):
         return 0
     return 1
 
@@ -536,7 +542,10 @@ def read(path):
     return manages(lambda: open(path, "rb").close())
 
 def write(folders):
-    return sum(manages(lambda: open(folder + "/attn-trial", "wb").close()) for folder in folders)
+    def leave(path):
+        open(path, "wb").close()
+        os.remove(path)
+    return sum(manages(lambda: leave(folder + "/attn-trial")) for folder in folders)
 
 def connect(port):
     return manages(lambda: socket.create_connection(("127.0.0.1", port), 1))
@@ -561,48 +570,37 @@ def forever():
 
 def protections():
     """Try each protection on this machine.   -> [Protection, …]"""
-    names = {
-        "files": "the code cannot read your files",
-        "writing": "the code cannot change a file",
-        "network": "the code has no network",
-        "processes": "the code cannot start processes",
-        "memory": "the code has at most 2 GiB of memory",
-        "namespaces": "the code cannot become another user",
-        "time": "the code is stopped when its time is up",
-    }
     try:
         holds = trials()
     except Problem:
-        holds, symptom = {}, why_not()
+        holds, advice = {}, remedy(machine(), symptom())
     else:
-        symptom = "" if all(holds.values()) else "bubblewrap works, but this does not hold."
+        advice = (
+            "bubblewrap starts, but this does not hold: do not grade on this machine. "
+            "With a processor other than x86_64 and aarch64, run attn as an ordinary user, not as root."
+        )
     return [
-        Protection(text, holds.get(key, False), "" if holds.get(key) else remedy(machine(), symptom))
-        for key, text in names.items()
+        Protection(name, holds.get(key, False), "" if holds.get(key) else advice) for key, name in PROTECTIONS.items()
     ]
 
 
 def trials():
+    """-> {trial: whether it came to nothing}"""
     with (
         Session([(None, TRIALS)], seconds=2) as session,
         tempfile.NamedTemporaryFile() as secret,
         socket.create_server(("127.0.0.1", 0)) as server,
     ):
-
-        def gives_zero(function, *arguments):
-            values = session.call(function, arguments).values
-            return values is not None and float(values[0]) == 0
-
-        folders = [str(path) for path in [Path("/"), Path("/dev"), *readable()[0], *readable()[1], *covered()]]
-        return {
-            "files": gives_zero("read", secret.name),
-            "writing": gives_zero("write", folders),
-            "network": gives_zero("connect", server.getsockname()[1]),
-            "processes": gives_zero("fork"),
-            "memory": gives_zero("grow", child.MEMORY + 1),
-            "namespaces": gives_zero("namespace"),
-            "time": session.call("forever", ()).values is None,
+        places = [Path("/"), Path("/dev"), *readable()[0], *readable()[1], *covered()]
+        arguments = {
+            "read": [secret.name],
+            "write": [[str(path) for path in places if path.is_dir()]],
+            "connect": [server.getsockname()[1]],
+            "grow": [child.MEMORY + 1],
         }
+        answers = {key: session.call(key, arguments.get(key, [])) for key in PROTECTIONS}
+        holds = {key: bool(a.values) and not a.values[0].any() for key, a in answers.items()}
+        return {**holds, "forever": "forever" in session.lost}
 
 
 def require(*private):
@@ -613,28 +611,16 @@ def require(*private):
                 raise Problem(f"{path} lies in {place}, which the students' code can read: move it elsewhere.")
     for protection in protections():
         if not protection.works:
-            raise Problem(
-                f"There is no sandbox for the students' code here ({protection.name}: no). {protection.remedy}"
-            )
+            raise Problem(f"There is no sandbox here: “{protection.name}” does not hold. {protection.remedy}")
 
 
-def why_not():
-    """What bubblewrap says when it cannot start, or nothing where there is none."""
+def symptom():
+    """What bubblewrap says when it cannot start."""
     if not shutil.which("bwrap"):
         return ""
-    end, tell = os.pipe()
-    rules = pipe_with(seccomp(platform.machine()))
-    try:
-        command = sandboxed(python(0, "", 0)[:4] + ["-c", ""], tell, rules)
-        done = subprocess.run(
-            command, env=ENVIRONMENT, pass_fds=[fd for fd in (tell, rules) if fd is not None], capture_output=True,
-            stdin=subprocess.DEVNULL, text=True, errors="replace",
-        )  # fmt: skip
-        return done.stderr.strip() or f"bwrap ended with {done.returncode}."
-    finally:
-        for fd in (end, tell, rules):
-            if fd is not None:
-                os.close(fd)
+    command = sandboxed([executable(), "-I", "-S", "-c", ""])
+    done = subprocess.run(command, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True)
+    return printable(done.stderr.decode("utf-8", "replace").strip(), 300) or f"it ends with {done.returncode}"
 
 
 class Machine(NamedTuple):
@@ -650,29 +636,28 @@ class Machine(NamedTuple):
 
 
 def machine():
-    def text(path):
-        try:
-            return Path(path).read_text("utf-8", "replace").strip()
-        except OSError:
-            return ""
-
     return Machine(
         platform.system(),
-        " ".join(re.findall(r"^ID(?:_LIKE)?=\"?([^\"\n]*)", text("/etc/os-release"), re.M)),
+        " ".join(re.findall(r"^ID(?:_LIKE)?=\"?([^\"\n]*)", content("/etc/os-release"), re.M)),
         any(map(os.path.exists, ("/.dockerenv", "/run/.containerenv"))),
         bool(shutil.which("bwrap")),
-        *(text(f"/proc/sys/{name}") for name in (
-            "user/max_user_namespaces",
-            "kernel/unprivileged_userns_clone",
-            "kernel/apparmor_restrict_unprivileged_userns",
-        )),
-    )  # fmt: skip
+        content("/proc/sys/user/max_user_namespaces"),
+        content("/proc/sys/kernel/unprivileged_userns_clone"),
+        content("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
+    )
+
+
+def content(path):
+    try:
+        return Path(path).read_text("utf-8", "replace").strip()
+    except OSError:
+        return ""
 
 
 INSTALL = {"debian": "apt install", "fedora": "dnf install", "rhel": "dnf install", "arch": "pacman -S"}
 APPARMOR = (
-    r"printf 'abi <abi/4.0>,\ninclude <tunables/global>\nprofile bwrap /usr/bin/bwrap flags=(unconfined) {\n  userns,\n}\n' "
-    "| sudo tee /etc/apparmor.d/bwrap && sudo systemctl reload apparmor"
+    r"printf 'abi <abi/4.0>,\ninclude <tunables/global>\nprofile bwrap /usr/bin/bwrap flags=(unconfined) {\n"
+    r"  userns,\n}\n' | sudo tee /etc/apparmor.d/bwrap && sudo systemctl reload apparmor"
 )
 
 
@@ -680,16 +665,14 @@ def remedy(machine, symptom):
     """What to do on this machine; symptom: what bubblewrap said."""
     if machine.system == "Darwin":
         return (
-            "macOS has no bubblewrap: run attn on a Linux server or in a Linux virtual machine (Lima: brew install lima, "
-            "limactl start; or UTM, or Multipass)."
+            "macOS has no bubblewrap: run attn on a Linux server or in a Linux virtual machine "
+            "(Lima: brew install lima, limactl start; or UTM, or Multipass)."
         )
     if machine.system == "Windows":
-        return "run attn inside WSL2 (wsl --install, then a Linux terminal)."
+        return "Run attn inside WSL2 (wsl --install, then its Linux terminal)."
     if not machine.bubblewrap:
         install = next((INSTALL[name] for name in machine.family.split() if name in INSTALL), None)
-        return "Install bubblewrap: " + (
-            f"sudo {install} bubblewrap." if install else "it is a package of your system."
-        )
+        return "Install bubblewrap: " + (f"sudo {install} bubblewrap." if install else "it is a package of the system.")
     if "nknown option" in symptom:
         return f"This bubblewrap is too old ({symptom}): 0.8 or newer is needed, as in Debian 12 and Ubuntu 24.04."
     if machine.namespaces == "0":
@@ -699,9 +682,9 @@ def remedy(machine, symptom):
     if machine.container:
         return (
             f"This is a container that keeps bubblewrap from working ({symptom}): start it with --security-opt "
-            "seccomp=unconfined --security-opt apparmor=unconfined, and if that is not enough with --cap-add SYS_ADMIN, "
-            "or run attn outside."
+            "seccomp=unconfined --security-opt apparmor=unconfined, and if that is not enough with --cap-add "
+            "SYS_ADMIN, or run attn outside."
         )
     if machine.apparmor == "1":
         return f"AppArmor keeps bubblewrap from user namespaces; this gives it, and no other program, leave: {APPARMOR}"
-    return f"bubblewrap does not work here: {symptom}"
+    return f"bubblewrap does not work here: {symptom}."
