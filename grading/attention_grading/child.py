@@ -106,8 +106,11 @@ class Student:
             if not callable(call):
                 raise Wrong("missing")
             result = call(*[self.value(argument) for argument in arguments])
-            arrays = [self.numbers(value) for value in (result if isinstance(result, tuple) else (result,))]
-            if len(arrays) > MOST or sum(a.size for a in arrays) > LARGEST:
+            results = result if isinstance(result, tuple) else (result,)
+            if len(results) > MOST:
+                raise Wrong("large")
+            arrays = [self.numbers(value) for value in results]
+            if sum(a.size for a in arrays) > LARGEST:
                 raise Wrong("large")
             numbers = b"".join(a.tobytes() for a in arrays)
             return {"token": token, "shapes": [a.shape for a in arrays]}, numbers
