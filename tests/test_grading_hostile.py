@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import hostile
 import pytest
 
-from attention_grading import Assignment, Problem, sandbox
+from attention_grading import Assignment, sandbox
 from attention_grading.judge import judge_all
 
 TINY = Path(__file__).parent / "tiny_assignment" / "tiny.ipynb"
@@ -32,11 +32,8 @@ def attention(Q, K, V):
 
 @pytest.fixture(scope="module")
 def sandboxed():
-    """A working sandbox, or a skip that says how to get one; where CI is set, its absence is a failure."""
-    try:
-        sandbox.require()
-    except Problem as problem:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"NO ATTACK WAS TRIED. {problem}")
+    """A working sandbox."""
+    hostile.need_sandbox()
 
 
 @pytest.fixture(scope="module")
@@ -175,28 +172,21 @@ def test_victims_keep_their_points(request, assignment, world, safe):
 # Sandboxes with a hole: the harm must be seen, or the tests above could not fail
 
 
-def without(words, *options):
-    """A command without some of bubblewrap's options that take one word."""
-    end = words.index("--")
-    drop = {i for i in range(end) if words[i] in options}
-    return [word for i, word in enumerate(words) if i not in drop and i - 1 not in drop]
-
-
 def unfiltered(words, world):
-    return without(words, "--seccomp")
+    return hostile.without(words, "--seccomp")
 
 
 def shared_network(words, world):
     index = words.index("--unshare-all")
-    return without([*words[:index], "--unshare-pid", "--unshare-ipc", *words[index + 1 :]], "--seccomp")
+    return hostile.without([*words[:index], "--unshare-pid", "--unshare-ipc", *words[index + 1 :]], "--seccomp")
 
 
 def bound(option):
     """The class folder is there."""
 
     def weaken(words, world):
-        folder, index = str(world.places["CLASS"]), words.index("/tmp") + 1
-        return [*words[:index], option, folder, folder, *words[index:]]
+        folder = str(world.places["CLASS"])
+        return hostile.with_first(words, option, folder, folder)
 
     return weaken
 
@@ -222,7 +212,7 @@ HOLES = {
     "a class that can be read": (bound("--ro-bind"), "read the others"),
     "a class that can be written": (bound("--bind"), "write into the gradebook"),
     "packages in sight": (uncovered, "other people's packages"),
-    "files without bound": (lambda words, world: without(words, "--remount-ro"), "fill what can be written"),
+    "files without bound": (lambda words, world: hostile.without(words, "--remount-ro"), "fill what can be written"),
     "no limits": (unlimited, "memory"),
 }
 
