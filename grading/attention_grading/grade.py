@@ -7,6 +7,7 @@ import functools
 import hashlib
 import json
 import os
+import socket
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from pathlib import Path
@@ -21,6 +22,7 @@ from attention_grading.judge import Answer, judge
 from attention_grading.release import released
 
 LARGEST = 20_000_000  # bytes of a submission; it holds no outputs, but pictures may be pasted into its text
+PATIENCE = 5  # seconds for a scheduler to answer
 UNANSWERED = Answer(None, "没有作答。", "Not answered.")
 
 
@@ -203,21 +205,28 @@ def in_threads(tasks, jobs, safe):
 def on_cluster(tasks, address, safe):
     """The same on the workers of a dask scheduler."""
     try:
-        from distributed import Client, as_completed
+        from distributed import CancelledError, Client, as_completed
+        from distributed.comm import CommClosedError, get_address_host_port
     except ImportError:
         raise Problem(
             "--scheduler needs the extra cluster: python -m pip install 'attention-course[cluster]'."
         ) from None
     try:
-        client = Client(address, timeout=5)
+        socket.create_connection(get_address_host_port(address), timeout=PATIENCE).close()  # a refusal is known at once
+        client = Client(address, timeout=PATIENCE)
     except (OSError, ValueError) as error:
-        raise Problem(f"No dask scheduler answers at {address} ({error}): is it an address as it prints it?") from None
+        raise Problem(f"No dask scheduler answers at {address} ({error}): give the address that it prints.") from None
     with client:
         check_workers(client, safe)
         futures = client.map(grade_one, list(tasks.values()), retries=2, pure=False, batch_size=100)
         student = dict(zip((future.key for future in futures), tasks, strict=True))
-        for future in as_completed(futures):
-            yield student[future.key], future.exception() or future.result()
+        try:
+            for future in as_completed(futures):
+                yield student[future.key], future.exception() if future.status == "error" else future.result()
+        except (CancelledError, CommClosedError):
+            raise Problem(
+                "The scheduler is gone: what is graded is kept; the same command goes on with the rest."
+            ) from None
 
 
 def check_workers(client, safe):
