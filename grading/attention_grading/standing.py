@@ -138,8 +138,7 @@ def looks(all_):
     for s in all_:
         reasons = [look["en"] for look in s.look]
         if s.status == "failed":
-            unread = "The file that came cannot be read."
-            reasons.insert(0, s.record["reason"] if s.record else unread)
+            reasons.insert(0, (s.record or {}).get("reason", "The file that came cannot be read."))
         if reasons:
             reason = reasons[0] + (f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else "")
             rows.append([shortened(s.student.id, 20), shortened(s.student.name, 20), shortened(reason, 78)])
