@@ -27,7 +27,7 @@ IDS = {"2024001": "王小明", "2024002": "Zoë O’Neill", "a/b": "=1+1", "２�
 def stand_in(monkeypatch):
     """The cells run on the spot, and nothing asks for a sandbox."""
     monkeypatch.setattr(module.sandbox, "Session", Here)
-    monkeypatch.setattr(module.sandbox, "require", lambda: None)
+    monkeypatch.setattr(module.sandbox, "require", lambda *private: None)
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_no_more_jobs_than_cores(classroom, monkeypatch):
     assert "at a time" not in grade(classroom, "tiny", jobs=3)
     said = grade(classroom, "tiny", jobs=8, again=True)
     assert said.startswith("Graded 3 at a time, one a core: with more,") and pools == [3, 3]
-    with pytest.raises(Problem, match="--jobs 1"):
+    with pytest.raises(Problem, match="-j 1"):
         grade(classroom, "tiny", jobs=0)
 
 
@@ -275,13 +275,16 @@ def test_a_submission_that_cannot_be_read_or_is_huge_fails_alone(classroom, monk
 
 
 def test_no_sandbox_no_grading(classroom, monkeypatch):
-    def require():
+    private = []
+
+    def require(folder):
+        private.append(folder)
         raise Problem("There is no sandbox: do this.")
 
     monkeypatch.setattr(module.sandbox, "require", require)
     with pytest.raises(Problem, match="There is no sandbox"):
         grade(classroom, "tiny")
-    assert kept(classroom) == {}
+    assert kept(classroom) == {} and private == [classroom.folder]  # which the students' code must not read
     assert grade(classroom, "tiny", safe=False).startswith("tiny: 5 graded")
 
 
@@ -402,11 +405,11 @@ OTHER = "from attention_grading import grade; grade.package_digest = lambda: 'an
 STAND_IN = """
 from grading_class import Here
 from attention_grading import grade
-grade.sandbox.Session, grade.sandbox.require = Here, lambda: None
+grade.sandbox.Session, grade.sandbox.require = Here, lambda *private: None
 """
 NO_SANDBOX = """
 from attention_grading import Problem, grade
-def require(): raise Problem("no sandbox: do this.")
+def require(*private): raise Problem("no sandbox: do this.")
 grade.sandbox.require = require
 """
 STUCK = """
@@ -417,7 +420,7 @@ class Session(Here):
     def __enter__(self):
         open({file!r}, "w").close()  # a fifo opens once the test reads it
         threading.Event().wait()
-grade.sandbox.Session, grade.sandbox.require = Session, lambda: None
+grade.sandbox.Session, grade.sandbox.require = Session, lambda *private: None
 """
 
 

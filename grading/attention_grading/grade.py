@@ -59,7 +59,7 @@ def grade(classroom, name, jobs=1, safe=True, again=False, students=None, schedu
             tasks[student] = task
     done = 0
     try:
-        with closing(outcomes(tasks, jobs, safe, scheduler)) as results:
+        with closing(outcomes(tasks, jobs, safe, scheduler, classroom.folder)) as results:
             for student, outcome in tqdm(results, "grading", total=len(tasks), disable=not progress):
                 counts[keep(classroom, name, student, about[student], outcome)] += 1
                 done += 1
@@ -84,7 +84,7 @@ def keep(classroom, name, student, about, outcome):
 def affordable(jobs):
     """-> (what to say about it, how many tasks at a time)"""
     if jobs < 1:
-        raise Problem("At least one submission is graded at a time: --jobs 1.")
+        raise Problem("At least one submission is graded at a time: -j 1.")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if jobs <= cores:
         return [], jobs
@@ -181,18 +181,18 @@ def grade_one(task):
         return {"questions": marks, "notes": list(session.notes)}
 
 
-def outcomes(tasks, jobs, safe, scheduler):
+def outcomes(tasks, jobs, safe, scheduler, folder):
     """-> yields (student, marks or exception), as they come"""
     if tasks and scheduler:
         yield from on_cluster(tasks, scheduler, safe)
     elif tasks:
-        yield from in_threads(tasks, jobs, safe)
+        if safe:
+            sandbox.require(folder)
+        yield from in_threads(tasks, jobs)
 
 
-def in_threads(tasks, jobs, safe):
+def in_threads(tasks, jobs):
     """Each task waits for a process of its own, so threads are enough."""
-    if safe:
-        sandbox.require()
     pool = ThreadPoolExecutor(jobs)
     try:
         futures = {pool.submit(grade_one, task): student for student, task in tasks.items()}
