@@ -133,16 +133,17 @@ def test_whatever_happens_to_the_arguments_changes_no_verdict():
         x *= 2
         return x
 
-    def tripled(v, x):
-        x *= 3
+    def fivefold(v, x):
+        x *= 5
         return x
 
     def in_place(x):
         x *= 3
         return x
 
-    asked = question(doubled, (Mistake("四倍。", "Four times.", lambda v, x: 4 * x), Mistake("三倍。", "3.", tripled)))
-    assert why(asked, in_place)[0] == "3."
+    mistakes = (Mistake("五倍。", "Five times.", fivefold), Mistake("三倍。", "Three times.", lambda v, x: 3 * x))
+    asked = question(doubled, mistakes)
+    assert why(asked, in_place)[0] == "Three times."
     assert judged(asked, lambda x: doubled(None, x)) == (2, None)
 
 
