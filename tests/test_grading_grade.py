@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from grading_class import TINY, Here, a_class, hand_in, right, unstable
+from grading_answers import TINY, Here, a_class, hand_in, right, unstable
 
 from attention_grading import Assignment, Problem
 from attention_grading import grade as module
@@ -184,7 +184,7 @@ def test_no_more_jobs_than_cores(classroom, monkeypatch):
 PURE = """
 import json, sys
 sys.path.insert(0, {tests!r})
-from grading_class import Here
+from grading_answers import Here
 from attention_grading import grade, sandbox
 sandbox.Session = Here
 task = json.load(sys.stdin)
@@ -403,7 +403,7 @@ def test_a_damaged_list_of_what_came_is_a_sentence(classroom, value):
 WITHOUT = "import sys; sys.modules['attention_grading'] = None"
 OTHER = "from attention_grading import grade; grade.package_digest = lambda: 'another'"
 STAND_IN = """
-from grading_class import Here
+from grading_answers import Here
 from attention_grading import grade
 grade.sandbox.Session, grade.sandbox.require = Here, lambda *private: None
 """
@@ -414,7 +414,7 @@ grade.sandbox.require = require
 """
 STUCK = """
 import threading
-from grading_class import Here
+from grading_answers import Here
 from attention_grading import grade
 class Session(Here):
     def __enter__(self):

@@ -5,7 +5,7 @@ import math
 import shutil
 
 import pytest
-from grading_class import TINY, Here, a_class, hand_in, right, unstable
+from grading_answers import TINY, Here, a_class, hand_in, right, unstable
 
 from attention_grading import Assignment, Classroom, Problem
 from attention_grading import grade as grading
