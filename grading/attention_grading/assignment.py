@@ -6,13 +6,12 @@ the student, the assignment and the question.  Whoever does not know the secret 
 
 import hashlib
 import hmac
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-
-import numpy as np
 
 from attention_grading.classroom import Problem
 
@@ -103,12 +102,30 @@ class Assignment:
 def questions(source, where):
     """The QUESTIONS of a module, from its source: a worker on another machine has no file."""
     names = {"__name__": "attention_assignment", "__file__": where}
-    exec(compile(source, where, "exec"), names)
+    try:
+        exec(compile(source, where, "exec"), names)
+    except Exception as error:
+        raise Problem(f"{where} does not run: {type(error).__name__}: {error}") from error
     if not isinstance(names.get("QUESTIONS"), dict):
         raise Problem(
             f"{where} has no QUESTIONS: it is a dict from a question's name, as in the notebook, to a Question."
         )
+    for key, question in names["QUESTIONS"].items():
+        for name, values in question.choices.items():
+            if not values or not is_json(values):
+                raise Problem(
+                    f"{where}, {key}: {name} needs one or more plain numbers, texts, True or False to draw from."
+                )
     return names["QUESTIONS"]
+
+
+def is_json(value):
+    """Whether a worker on another machine can be told it."""
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def seed(secret, *words):
@@ -118,8 +135,12 @@ def seed(secret, *words):
 
 
 def drawn(choices, number):
-    rng = np.random.default_rng(number)
-    return SimpleNamespace(**{name: values[rng.integers(len(values))] for name, values in choices.items()})
+    """One value of each, by arithmetic alone: no other version of a library may draw another variant."""
+    values = {}
+    for name, among in choices.items():
+        number, index = divmod(number, len(among))
+        values[name] = among[index]
+    return SimpleNamespace(**values)
 
 
 def variants(choices):

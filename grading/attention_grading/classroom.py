@@ -156,4 +156,6 @@ def read_json(path):
     except FileNotFoundError:
         return None
     except ValueError:
-        raise Problem(f"{path} is damaged: delete it and run the step that makes it again.") from None
+        raise Problem(
+            f"{path} is damaged: bring it back from a copy, or delete it and run the step that makes it again."
+        ) from None

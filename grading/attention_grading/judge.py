@@ -24,7 +24,7 @@ def here(names):
 
     def call(function, arguments):
         try:
-            result = names[function](*arguments)
+            result = names[function](*copies(arguments))
             results = result if isinstance(result, (tuple, list)) else (result,)
             return Answer(tuple(np.asarray(value, dtype=float) for value in results))
         except Exception as error:
@@ -33,6 +33,7 @@ def here(names):
     return call
 
 
+@np.errstate(all="ignore")  # a mistake may overflow, a reference may mask with -inf
 def judge(key, question, v, number, call):
     """The points of one question.   -> {"points", "of", "parts": [{"points", "of", "zh", "en", "why"}, …]}
 
@@ -80,8 +81,7 @@ def same(question, values, right):
 
 def arrays(result):
     """The results of a reference as a tuple of arrays of floats."""
-    with np.errstate(all="ignore"):
-        return tuple(np.asarray(value, dtype=float) for value in (result if isinstance(result, tuple) else (result,)))
+    return tuple(np.asarray(value, dtype=float) for value in (result if isinstance(result, tuple) else (result,)))
 
 
 def copies(arguments):

@@ -59,6 +59,14 @@ def release(classroom, master, language="both", same_for_all=False, replace=Fals
     return count
 
 
+def released(classroom, name):
+    """-> the assignment as it was released, and whether all have the same variant"""
+    about = read_json(classroom.of(name, "release.json"))
+    if about is None:
+        raise Problem(f"{name} was not released in {classroom.folder}: attn release writes its notebooks.")
+    return Assignment(classroom.of(name, "master", f"{name}.ipynb")), about["same_for_all"]
+
+
 def student_notebook(assignment, secret, whose, language, student=None):
     """The notebook with the variant of `whose` (the empty name: of everybody).   -> notebook"""
     master = nbformat.read(assignment.notebook, as_version=4)
