@@ -162,7 +162,7 @@ def decoded(data, submission):
                 note(f"文件不是 UTF-8，按 {encoding} 读取。", f"The file is no UTF-8: read as {encoding}.")
             )
         return text
-    foreign = sum(byte > 127 for byte in data)
+    foreign = len(data.translate(None, bytes(range(128))))
     if text.count("\ufffd") * 10 > foreign:  # in text that is UTF-8 but for a few bytes, few characters are lost
         try:
             text = data.decode("gb18030")
@@ -285,6 +285,7 @@ class Transplant:
         self.notebook = copy.deepcopy(released)
         self.slots = self.notebook.cells
         self.cells = submission.cells
+        self.reading = submission.look[:]
         self.report = Report(submission.readable, repaired=submission.repaired[:], look=submission.look[:])
         self.answers = {}  # index of the slot -> the question's key
         for index, slot in enumerate(self.slots):
@@ -310,9 +311,16 @@ class Transplant:
             else:
                 self.written_answer(index)
         self.report.found = sum(bool(self.own[index] or self.named[index]) for index in self.answers)
+        if self.report.readable and not self.report.found:
+            self.report.look[:] = self.reading + [
+                note(
+                    f"这次作业的答案一个也没有找到：也许是另一份笔记本。{ASK['zh']}",
+                    f"None of this assignment's answers was found: another notebook perhaps. {ASK['en']}",
+                )
+            ]
         self.assemble()
         for notes in (self.report.repaired, self.report.look):
-            notes[:] = [one for number, one in enumerate(notes) if one not in notes[:number]]
+            notes[:] = {one["en"]: one for one in notes}.values()
         return self.notebook, self.report
 
     def repaired(self, zh, en):
@@ -512,8 +520,11 @@ def defined(source):
 
 def unfenced(source):
     """The code of a text that is one fenced block."""
-    found = re.fullmatch(r"\s*(`{3,}|~{3,})[^\n]*\n(.*?)\n?\1\s*", source, re.S)
-    return found[2] if found else source
+    lines = source.strip().split("\n")
+    fence = lines[0][:3]
+    if len(lines) > 2 and fence in ("```", "~~~") and lines[-1].strip() == fence:
+        return "\n".join(lines[1:-1])
+    return source
 
 
 def wording(source):
