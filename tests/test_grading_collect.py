@@ -132,9 +132,9 @@ def test_whose_a_file_is(course, kind):
 
 
 NOBODYS = [
-    "hw.ipynb", "tiny (1).ipynb", "hw (7).ipynb", "hw1202300011.ipynb", "2023000.ipynb", "王伟.ipynb", "作业张三丰.ipynb",
-    "张三_20230002.ipynb", "20230001_20230002.ipynb", "lisi_8_9_tiny.ipynb", "李四_501_7001_tiny.ipynb", "王伟_9_8_a.ipynb",
-    "Wang Wei_12_assignsubmission_file_/a.ipynb",
+    "hw.ipynb", "tiny (1).ipynb", "hw (7).ipynb", "hw1202300011.ipynb", "2023000.ipynb", "王伟.ipynb",
+    "作业张三丰.ipynb", "张三_20230002.ipynb", "20230001_20230002.ipynb", "lisi_8_9_tiny.ipynb",
+    "李四_501_7001_tiny.ipynb", "王伟_9_8_a.ipynb", "Wang Wei_12_assignsubmission_file_/a.ipynb",
 ]  # fmt: skip
 
 
@@ -514,9 +514,9 @@ def test_an_encrypted_zip(course, tmp_path):
     assert "has a password" in english(of_a_student(course, tmp_path, data)["look"])
 
 
-@pytest.mark.parametrize(
-    "damage", [lambda d: d[:-30], lambda d: b"", lambda d: d.replace(b"PK\1\2", b"PK\1\3"), lambda d: b"Rar!"]
-)
+@pytest.mark.parametrize("damage", [
+    lambda d: d[:-30], lambda d: b"", lambda d: d.replace(b"PK\1\2", b"PK\1\3"), lambda d: b"Rar!",
+])  # fmt: skip
 def test_a_damaged_zip(course, tmp_path, damage):
     data = damage(zipped({"hw.ipynb": answered(course, "20230001")}))
     found = of_a_student(course, tmp_path, data)
@@ -545,14 +545,13 @@ def test_a_zip_that_holds_too_much(course, tmp_path, monkeypatch, limit, value):
     assert "holds too much" in english(found["look"]) or "too large" in english(found["look"])
 
 
-def test_zips_in_zips(course, tmp_path):
-    data = answered(course, "20230001")
-    for _ in range(3):
-        data = zipped({"a.zip" if data[:2] == b"PK" else "hw.ipynb": data})
-    assert of_a_student(course, tmp_path, data)["readable"]
-    for _ in range(2):
+@pytest.mark.parametrize("depth, readable", [(1, True), (3, True), (4, False)])
+def test_zips_in_zips(course, tmp_path, depth, readable):
+    data = zipped({"hw.ipynb": answered(course, "20230001")})
+    for _ in range(depth - 1):
         data = zipped({"a.zip": data})
-    assert "too many zips" in english(of_a_student(course, tmp_path, data)["look"])
+    found = of_a_student(course, tmp_path, data)
+    assert found["readable"] is readable and ("too many zips" in english(found["look"])) is not readable
 
 
 def test_links_are_not_followed(course, tmp_path):
@@ -639,10 +638,10 @@ def test_a_fault_of_ours_in_one_file_stops_nobody(course, tmp_path, monkeypatch)
 
 
 def test_a_large_class_fits_on_a_page(tmp_path):
-    roster = "student_id,name\n" + "".join(f"{n},学生{n}\n" for n in range(1000, 1200))
+    roster = "student_id,name\n" + "".join(f"{n},学生{n}\n" for n in range(1000, 1060))
     course = make_class(tmp_path / "class", roster)
     release(course, TINY, same_for_all=True)
-    entries = {f"{n}.ipynb": b"%PDF" for n in range(1000, 1100)} | {f"x{n}.ipynb": b"" for n in range(100)}
+    entries = {f"{n}.ipynb": b"%PDF" for n in range(1000, 1030)} | {f"x{n}.ipynb": b"" for n in range(30)}
     result = collect(course, "tiny", packed(tmp_path / "d.zip", entries))
-    assert len(result.missing) == 100 and len(result.unmatched) == 100
-    assert len(str(result).splitlines()) < 5 * MOST_LINES and "… and 80 more" in str(result)
+    assert len(result.missing) == 30 and len(result.unmatched) == 30
+    assert len(str(result).splitlines()) < 5 * MOST_LINES and "… and 10 more" in str(result)
