@@ -4,6 +4,7 @@ Every student gets a variant: of each thing that a question lets vary one value 
 the student, the assignment and the question.  Whoever does not know the secret can tell nobody's variant.
 """
 
+import functools
 import hashlib
 import hmac
 import math
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
+import nbformat
 import numpy as np
 
 from attention_grading.classroom import Problem
@@ -87,6 +89,17 @@ class Assignment:
     def written(self):
         return {key: question for key, question in self.questions.items() if isinstance(question, Written)}
 
+    @functools.cached_property
+    def cells(self):
+        """The notebook's cells; nobody may change them."""
+        try:
+            cells = nbformat.read(self.notebook, as_version=4).cells
+        except Exception as error:  # nbformat raises what it likes
+            raise Problem(f"{self.notebook} is no notebook: {error}") from None
+        if not all("id" in cell for cell in cells):
+            raise Problem(f"{self.notebook} has cells without ids: open it in JupyterLab, change and save it.")
+        return cells
+
     @property
     def digest(self):
         """What this master is known by: other files, another digest."""
@@ -103,7 +116,10 @@ class Assignment:
 def questions(source, where):
     """The QUESTIONS of a module, from its source: a worker on another machine has no file."""
     names = {"__name__": "attention_assignment", "__file__": where}
-    exec(compile(source, where, "exec"), names)
+    try:
+        exec(compile(source, where, "exec"), names)
+    except Exception as error:
+        raise Problem(f"{where} does not run: {type(error).__name__}: {error}.") from error
     if not isinstance(names.get("QUESTIONS"), dict):
         raise Problem(
             f"{where} has no QUESTIONS: it is a dict from a question's name, as in the notebook, to a Question."
