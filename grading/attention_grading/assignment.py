@@ -4,6 +4,7 @@ Every student gets a variant: of each thing that a question lets vary one value 
 the student, the assignment and the question.  Whoever does not know the secret can tell nobody's variant.
 """
 
+import functools
 import hashlib
 import hmac
 import json
@@ -12,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
+
+import nbformat
 
 from attention_grading.classroom import Problem
 
@@ -86,6 +89,17 @@ class Assignment:
     def written(self):
         return {key: question for key, question in self.questions.items() if isinstance(question, Written)}
 
+    @functools.cached_property
+    def cells(self):
+        """The notebook's cells; nobody may change them."""
+        try:
+            cells = nbformat.read(self.notebook, as_version=4).cells
+        except Exception as error:  # nbformat raises what it likes
+            raise Problem(f"{self.notebook} is no notebook: {error}") from None
+        if not all("id" in cell for cell in cells):
+            raise Problem(f"{self.notebook} has cells without ids: open it in JupyterLab, change and save it.")
+        return cells
+
     @property
     def digest(self):
         """What this master is known by: other files, another digest."""
@@ -105,7 +119,7 @@ def questions(source, where):
     try:
         exec(compile(source, where, "exec"), names)
     except Exception as error:
-        raise Problem(f"{where} does not run: {type(error).__name__}: {error}") from error
+        raise Problem(f"{where} does not run: {type(error).__name__}: {error}.") from error
     if not isinstance(names.get("QUESTIONS"), dict):
         raise Problem(
             f"{where} has no QUESTIONS: it is a dict from a question's name, as in the notebook, to a Question."

@@ -14,6 +14,7 @@ import csv
 import io
 import json
 import os
+import re
 import secrets
 import tempfile
 import unicodedata
@@ -44,7 +45,9 @@ class Student(NamedTuple):
     @property
     def file(self):
         """The student's name for files: any id is a safe one, and no two are the same."""
-        return "".join(c if c.isalnum() or c in "-_@" else f"%{ord(c):02X}" for c in self.id)
+        return "".join(
+            c if c.isalnum() or c in "-_@" else "".join(f"%{byte:02X}" for byte in c.encode()) for c in self.id
+        )
 
 
 class Classroom:
@@ -63,11 +66,23 @@ class Classroom:
     def secret(self):
         """The secret of the course; the first time, a new one."""
         path = self.folder / "secret.key"
+        if not path.exists() and any(self.folder.glob("*/release.json")):
+            raise Problem(
+                f"{path} is missing, and with it which student has which variant: bring it back from a copy. "
+                "Without it what was released cannot be graded."
+            )
         if not path.exists():
-            with contextlib.suppress(FileExistsError):
-                handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-                with os.fdopen(handle, "w") as file:
-                    file.write(secrets.token_hex(32) + "\n")
+            handle, part = tempfile.mkstemp(dir=self.folder, prefix=".writing-")  # only its owner reads it
+            with os.fdopen(handle, "w") as file:
+                file.write(secrets.token_hex(32) + "\n")
+            try:
+                os.link(part, path)  # unlike a renaming it never replaces what another process just made
+            except FileExistsError:
+                pass
+            except OSError:  # a file system without links
+                os.rename(part, path)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(part)
         try:
             secret = bytes.fromhex(path.read_text("ascii").strip())
         except ValueError:
@@ -88,45 +103,66 @@ def read_roster(path):
     rows = read_table(path)
     if not rows:
         raise Problem(f"{path} lists nobody: it needs a line with the names of the columns, then one line a student.")
-    found = {key: next((n for n in names if n in rows[0]), None) for key, names in COLUMNS.items()}
+    heads = {head.casefold().replace(" ", "_"): head for head in rows[0]}
+    found = {key: next((heads[n] for n in names if n in heads), None) for key, names in COLUMNS.items()}
     if not found["id"]:
         raise Problem(f"{path} has no column student_id (or 学号); its columns are {', '.join(rows[0])}.")
     students, seen = [], {}
-    for number, row in enumerate(rows, start=2):
+    for number, row in enumerate(rows, start=1):
         student = Student(
-            **{key: unicodedata.normalize("NFC", row[name].strip()) for key, name in found.items() if name}
+            **{key: " ".join(unicodedata.normalize("NFC", row[head]).split()) for key, head in found.items() if head}
         )
-        if not student.id:
-            raise Problem(f"{path}, student {number - 1} has no student_id.")
-        if student.language not in ("", *LANGUAGES):
-            raise Problem(f"{path}, {student.id}: the language is zh, en or both, not {student.language}.")
-        same = seen.setdefault(student.id.casefold(), student)
-        if same is not student:
-            raise Problem(f"{path} lists {student.id} twice (capital letters make no difference): one line a student.")
+        complain_of(student, f"{path}, student {number}")
+        for column, value in (("student_id", student.id), ("lms_id", student.lms_id)):
+            if value and seen.setdefault((column, value.casefold()), number) != number:
+                raise Problem(
+                    f"{path} has the {column} {value} twice (capitals make no difference): one line a student."
+                )
         students.append(student)
     return students
 
 
+def complain_of(student, where):
+    if not student.id:
+        raise Problem(f"{where} has no student_id.")
+    if re.fullmatch(r"\d([.,]\d+)?E\+?\d+", student.id, re.I):
+        raise Problem(f"{where}: {student.id} is a number that a spreadsheet program cut: format the column as text.")
+    if len(student.file.encode()) > 200:
+        raise Problem(f"{where}: the student_id is too long for the name of a file.")
+    if student.language not in ("", *LANGUAGES):
+        raise Problem(f"{where}, {student.id}: the language is zh, en or both, not {student.language}.")
+
+
 def read_table(path):
     """The rows of a CSV file as a spreadsheet program may have saved it.   -> [{column: text}, …]"""
-    data = Path(path).read_bytes()
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise Problem(f"{path} cannot be read: {error.strerror}.") from None
+    if data.startswith((b"PK\3\4", b"\xd0\xcf\x11\xe0")):
+        raise Problem(f"{path} is a spreadsheet: save it as “CSV UTF-8”.")
     for encoding in ("utf-16",) if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig", "gb18030"):
         with contextlib.suppress(UnicodeDecodeError):
             text = data.decode(encoding)
             break
     else:
         raise Problem(f"{path} is no text file: save it as “CSV UTF-8”.")
-    first = text.split("\n", 1)[0]
+    text = re.sub(r"\Asep=.\r?\n", "", text)  # a line for Excel
+    first = text.lstrip().split("\n", 1)[0]
     delimiter = max(",;\t", key=first.count)
     try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if any(row)]
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise Problem(f"{path} is no CSV file: {error}.") from None
+    rows = [row for row in rows if any(field.strip() for field in row)]
     head = [name.strip() for name in rows[0]] if rows else []
+    twice = [name for number, name in enumerate(head) if name and name in head[:number]]
+    if twice:
+        raise Problem(f"{path} has two columns {twice[0]}: one column of a name.")
     for number, row in enumerate(rows[1:], start=2):
-        if len(row) > len(head):
+        if any(field.strip() for field in row[len(head) :]):
             raise Problem(f"{path}, row {number} has {len(row)} fields where there are {len(head)} columns.")
-    return [dict(zip(head, row + [""] * (len(head) - len(row)), strict=True)) for row in rows[1:]]
+    return [dict(zip(head, row + [""] * (len(head) - len(row)), strict=False)) for row in rows[1:]]
 
 
 def write(path, text):

@@ -1,7 +1,11 @@
 """From a master to what students get: the text in their language with their variant, stubs where solutions stood."""
 
+import contextlib
 import copy
+import functools
+import hashlib
 import re
+import shutil
 from types import SimpleNamespace
 
 import jinja2
@@ -29,34 +33,74 @@ def release(classroom, master, language="both", same_for_all=False, replace=Fals
     Where the same master was released before, only who has no notebook yet gets one.
     """
     assignment = Assignment(master)
-    here_before = read_json(classroom.of(assignment.name, "release.json"))
-    new = {"master": assignment.digest, "same_for_all": same_for_all, "language": language}
-    if here_before and here_before != new and not replace:
+    complain_of(assignment)
+    students, secret = classroom.roster(), classroom.secret()
+    folder = classroom.of(assignment.name)
+    before = read_json(folder / "release.json")
+    new = {
+        "master": assignment.digest,
+        "same_for_all": same_for_all,
+        "language": language,
+        "secret": fingerprint(secret),  # a class folder that got another secret would have other variants
+    }
+    if before and before != new and not replace:
         raise Problem(
             f"{assignment.name} was released before, from other files or in another way, and students may have it. "
             "With --replace the new notebooks are written over the old ones."
         )
-    students, secret = classroom.roster(), classroom.secret()
-    written = {}
-    for student in tqdm(students, "checking the solutions", disable=not progress):
-        whose = "" if same_for_all else student.id
-        if whose not in written:
-            self_test(assignment, secret, whose)
-            written[whose] = None
-    count = 0
-    folder = classroom.of(assignment.name)
-    for file in (assignment.notebook, assignment.module):
-        write(folder / "master" / file.name, file.read_bytes())
-    for student in tqdm(students, "writing the notebooks", disable=not progress):
-        whose = "" if same_for_all else student.id
-        path = folder / "students" / f"{student.file}.ipynb"
-        if replace or not path.exists():
-            notebook = student_notebook(assignment, secret, whose, student.language or language, student)
+    path_of = {student.id: folder / "students" / f"{student.file}.ipynb" for student in students}
+    again = before and not replace  # then only who has none yet
+    getting = [student for student in students if not again or not path_of[student.id].exists()]
+    for whose in tqdm({"" if same_for_all else s.id for s in getting}, "checking the solutions", disable=not progress):
+        self_test(assignment, secret, whose)
+    made = (
+        (path_of[s.id], student_notebook(assignment, secret, "" if same_for_all else s.id, s.language or language, s))
+        for s in tqdm(getting, "writing the notebooks", disable=not progress)
+    )
+    if again:
+        for path, notebook in made:
             write(path, nbformat.writes(notebook) + "\n")
-            count += 1
-    write(folder / "page" / f"{assignment.name}.ipynb", nbformat.writes(page(assignment)) + "\n")
+    else:
+        write_all(folder, assignment, made)
     write_json(folder / "release.json", new)
-    return count
+    return len(getting)
+
+
+def fingerprint(secret):
+    return hashlib.sha256(b"fingerprint" + secret).hexdigest()[:16]
+
+
+def write_all(folder, assignment, made):
+    """Everything of a release in a folder of its own first, so that no half release is ever seen."""
+    part = folder / ".releasing"
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        for file in (assignment.notebook, assignment.module):
+            write(part / "master" / file.name, file.read_bytes())
+        write(part / "page" / f"{assignment.name}.ipynb", nbformat.writes(page(assignment)) + "\n")
+        for path, notebook in made:
+            write(part / "students" / path.name, nbformat.writes(notebook) + "\n")
+        for name in ("master", "page", "students"):
+            if (folder / name).exists():
+                (folder / name).rename(part / f"old-{name}")
+            (part / name).rename(folder / name)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        with contextlib.suppress(OSError):  # not empty: the usual case
+            folder.rmdir()
+
+
+def complain_of(assignment):
+    """What is wrong with a master before any variant is drawn."""
+    keys = [cell.metadata.nbgrader.get("grade_id") for cell in assignment.cells if "nbgrader" in cell.metadata]
+    for key in assignment.questions:
+        if keys.count(key) != 1:
+            raise Problem(
+                f"{assignment.notebook}: QUESTIONS has {key}, and {keys.count(key)} cells have its grade_id; one must."
+            )
+    for key in keys:
+        if key not in assignment.questions:
+            raise Problem(f"{assignment.notebook}: QUESTIONS has no {key}, which a cell of the notebook asks.")
 
 
 def released(classroom, name):
@@ -69,11 +113,10 @@ def released(classroom, name):
 
 def student_notebook(assignment, secret, whose, language, student=None):
     """The notebook with the variant of `whose` (the empty name: of everybody).   -> notebook"""
-    master = nbformat.read(assignment.notebook, as_version=4)
     variant = assignment.variant(secret, whose)
     words = {key: SimpleNamespace(**vars(v), points=points(assignment, key)) for key, v in variant.items()}
     cells = []
-    for cell in master.cells:
+    for cell in assignment.cells:
         tags = cell.metadata.get("tags", [])
         if {"variant", "marking"} & set(tags) or not in_language(tags, language):
             continue
@@ -101,21 +144,22 @@ def points(assignment, key):
 def stripped(cell, assignment, words):
     """A master's cell as students see it."""
     cell = copy.deepcopy(cell)
-    grader = cell.metadata.get("nbgrader")
-    key = grader and grader["grade_id"]
+    where = f"{assignment.notebook}, cell {cell.id}"
+    key = cell.metadata.get("nbgrader", {}).get("grade_id")
     if cell.cell_type == "code":
         cell.outputs, cell.execution_count = [], None
-    if grader and cell.cell_type == "markdown":
+    if key and cell.cell_type == "markdown":
         cell.source = PLACEHOLDER
+        cell.pop("attachments", None)  # pictures of the solution
     else:
         cell.source = SOLUTION.sub(lambda found: found[1] + STUB, cell.source)
+        if re.search(r"SOLUTION|(begin|end) +solution", cell.source):
+            raise Problem(f"{where}: ### BEGIN SOLUTION and ### END SOLUTION do not pair up.")
+        if key in assignment.automatic and STUB not in cell.source:
+            raise Problem(f"{where}: the solution has no ### BEGIN SOLUTION and ### END SOLUTION around it.")
         cell.source = rendered(cell.source, words, assignment.notebook.name, cell.id)
-    if "SOLUTION" in cell.source:
-        raise Problem(f"{assignment.notebook}, cell {cell.id}: ### BEGIN SOLUTION and ### END SOLUTION do not pair up.")
-    if grader:
+    if key:
         written = key in assignment.written
-        if key not in assignment.questions:
-            raise Problem(f"{assignment.notebook}: QUESTIONS has no {key}, which a cell of the notebook asks.")
         cell.metadata.nbgrader = nbgrader(key, solution=True, grade=written, points=points(assignment, key))
         if not written:
             del cell.metadata.nbgrader["points"]
@@ -129,10 +173,13 @@ def nbgrader(key, solution, grade, points):
     )  # fmt: skip
 
 
+template = functools.lru_cache(1000)(TEMPLATE.from_string)
+
+
 def rendered(source, words, where, cell):
     try:
-        return TEMPLATE.from_string(source).render(**words)
-    except jinja2.TemplateError as error:
+        return template(source).render(**words)
+    except Exception as error:  # a template may do anything wrong
         raise Problem(f"{where}, cell {cell}: {error}. Between << and >> stands what a question lets vary.") from None
 
 
@@ -140,8 +187,14 @@ def check_cell(assignment, key, v, secret, whose):
     """The locked cell after an answer: one example and its right result."""
     question = assignment.questions[key]
     rng = np.random.default_rng(seed(secret, whose, assignment.name, key, "example"))
-    arguments = question.example(rng, v)
-    right = arrays(question.reference(v, *copies(arguments)))
+    try:
+        arguments = question.example(rng, v)
+        right = arrays(question.reference(v, *copies(arguments)))
+    except Exception as error:
+        raise Problem(
+            f"{assignment.module}: the example of {key} fails with {type(error).__name__}: {error}. "
+            f"The variant: {vars(v)}."
+        ) from error
     names = ", ".join(f"x{i}" for i in range(len(arguments)))
     wants = [f"want{i}" for i in range(len(right))] if len(right) > 1 else ["want"]
     gots = [w.replace("want", "got") for w in wants]
@@ -164,22 +217,36 @@ def literal(value):
 
 def self_test(assignment, secret, student):
     """Every point must be got by the master's own solution, with this student's variant."""
-    names = run_master(assignment, assignment.variant(secret, student))
-    for key, result in judge_all(assignment, secret, student, here(names)).items():
+    variant = assignment.variant(secret, student)
+    names = run_master(assignment, variant)
+    try:
+        results = judge_all(assignment, secret, student, here(names))
+    except Exception as error:
+        raise Problem(
+            f"{assignment.module}: trying the solution failed with {type(error).__name__}: {error}. "
+            f"The variant: { {key: vars(v) for key, v in variant.items()} }. Nothing was released."
+        ) from error
+    for key, result in results.items():
         for part in result["parts"]:
             if part["why"]:
                 raise Problem(
                     f"{assignment.notebook}: the solution of {key} fails “{part['en']}”: {part['why']['en']} "
-                    f"The variant: {vars(assignment.variant(secret, student)[key])}. Nothing was released."
+                    f"The variant: {vars(variant[key])}. Nothing was released."
                 )
 
 
 def run_master(assignment, variant):
     """What the master's code cells define, with the variant in place of the one that the notebook shows."""
     names = dict(variant)
-    for cell in nbformat.read(assignment.notebook, as_version=4).cells:
+    for cell in assignment.cells:
         if cell.cell_type == "code" and "variant" not in cell.metadata.get("tags", []):
-            exec(compile(cell.source, f"{assignment.notebook.name}, cell {cell.id}", "exec"), names)
+            where = f"{assignment.notebook.name}, cell {cell.id}"
+            try:
+                exec(compile(cell.source, where, "exec"), names)
+            except Exception as error:
+                raise Problem(
+                    f"{where} does not run: {type(error).__name__}: {error}. Nothing was released."
+                ) from error
     return names
 
 
