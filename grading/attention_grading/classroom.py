@@ -14,6 +14,7 @@ import csv
 import io
 import json
 import os
+import re
 import secrets
 import tempfile
 import unicodedata
@@ -109,6 +110,11 @@ def read_roster(path):
 
 def read_table(path):
     """The rows of a CSV file as a spreadsheet program may have saved it.   -> [{column: text}, …]"""
+    return [row for _, row in numbered_rows(path)]
+
+
+def numbered_rows(path):
+    """The same, each with the number that a spreadsheet program shows beside it.   -> [(number, {column: text}), …]"""
     data = Path(path).read_bytes()
     for encoding in ("utf-16",) if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig", "gb18030"):
         with contextlib.suppress(UnicodeDecodeError):
@@ -116,17 +122,21 @@ def read_table(path):
             break
     else:
         raise Problem(f"{path} is no text file: save it as “CSV UTF-8”.")
-    first = text.split("\n", 1)[0]
+    first = re.split("[\r\n]", text.lstrip(), maxsplit=1)[0]
     delimiter = max(",;\t", key=first.count)
     try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if any(row)]
+        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise Problem(f"{path} is no CSV file: {error}.") from None
-    head = [name.strip() for name in rows[0]] if rows else []
-    for number, row in enumerate(rows[1:], start=2):
+    (_, head), *rows = [(n, row) for n, row in enumerate(lines, start=1) if any(row)] or [(0, [])]
+    head = [name.strip() for name in head]
+    for name in filter(None, head):
+        if head.count(name) > 1:
+            raise Problem(f"{path} has two columns {name}: take out the one that is not meant.")
+    for number, row in rows:
         if len(row) > len(head):
             raise Problem(f"{path}, row {number} has {len(row)} fields where there are {len(head)} columns.")
-    return [dict(zip(head, row + [""] * (len(head) - len(row)), strict=True)) for row in rows[1:]]
+    return [(n, dict(zip(head, row + [""] * (len(head) - len(row)), strict=True))) for n, row in rows]
 
 
 def write(path, text):

@@ -59,11 +59,19 @@ def release(classroom, master, language="both", same_for_all=False, replace=Fals
     return count
 
 
+def released(classroom, name):
+    """-> the assignment as it was released, and whether all have the same variant"""
+    about = read_json(classroom.of(name, "release.json"))
+    if about is None:
+        raise Problem(f"{name} was not released in {classroom.folder}: attn release writes its notebooks.")
+    return Assignment(classroom.of(name, "master", f"{name}.ipynb")), about["same_for_all"]
+
+
 def student_notebook(assignment, secret, whose, language, student=None):
     """The notebook with the variant of `whose` (the empty name: of everybody).   -> notebook"""
     master = nbformat.read(assignment.notebook, as_version=4)
     variant = assignment.variant(secret, whose)
-    words = {key: SimpleNamespace(**vars(v), points=points(assignment, key)) for key, v in variant.items()}
+    words = words_of(assignment, variant)
     cells = []
     for cell in master.cells:
         tags = cell.metadata.get("tags", [])
@@ -88,6 +96,11 @@ def in_language(tags, language):
 
 def points(assignment, key):
     return assignment.questions[key].points
+
+
+def words_of(assignment, variant):
+    """What may stand between << and >>: of each question what was drawn, and its points."""
+    return {key: SimpleNamespace(**vars(v), points=points(assignment, key)) for key, v in variant.items()}
 
 
 def stripped(cell, assignment, words):
