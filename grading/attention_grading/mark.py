@@ -66,7 +66,8 @@ def import_marks(classroom, name, path):
             points = points_of(fields["points"], assignment.questions[one.question].points)
             mark = {"points": points, "comment": fields["comment"], "answer": one.code}
             if points is None:
-                if mark["comment"] not in ("", (mark_of(one, marks) or mark)["comment"]):
+                before = mark_of(one, marks)
+                if mark["comment"] and (before is None or mark["comment"] != before["comment"]):
                     raise ValueError("column points: there is a comment and no points; type the points.")
             elif new.setdefault(one.code, mark) != mark:
                 raise ValueError("column points: another row marks the same answer differently; leave one of the two.")
@@ -219,7 +220,8 @@ def filled_rows(path):
 
 def who(fields):
     """A row's student as the sheet names him: where it names none, nobody is given away."""
-    return " ".join(filter(None, (fields["student_id"], fields["name"], fields["question"]))) or fields["answer_code"]
+    named = f"{fields['student_id']} {fields['name']}".strip()
+    return f"{named or fields['answer_code']} {fields['question']}".strip()
 
 
 def meant(fields, handed, roster, assignment):
