@@ -135,6 +135,11 @@ def complain_of(student, where):
 
 def read_table(path):
     """The rows of a CSV file as a spreadsheet program may have saved it.   -> [{column: text}, …]"""
+    return [row for _, row in numbered_rows(path)]
+
+
+def numbered_rows(path):
+    """The same, each with the number that a spreadsheet program shows beside it.   -> [(number, {column: text}), …]"""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -148,21 +153,22 @@ def read_table(path):
     else:
         raise Problem(f"{path} is no text file: save it as “CSV UTF-8”.")
     text = re.sub(r"\Asep=.\r?\n", "", text)  # a line for Excel
-    first = text.lstrip().split("\n", 1)[0]
+    first = re.split("[\r\n]", text.lstrip(), maxsplit=1)[0]
     delimiter = max(",;\t", key=first.count)
     try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise Problem(f"{path} is no CSV file: {error}.") from None
-    rows = [row for row in rows if any(field.strip() for field in row)]
-    head = [name.strip() for name in rows[0]] if rows else []
-    twice = [name for number, name in enumerate(head) if name and name in head[:number]]
-    if twice:
-        raise Problem(f"{path} has two columns {twice[0]}: one column of a name.")
-    for number, row in enumerate(rows[1:], start=2):
+    numbered = [(n, row) for n, row in enumerate(lines, start=1) if any(field.strip() for field in row)]
+    (_, head), *rows = numbered or [(0, [])]
+    head = [name.strip() for name in head]
+    for name in filter(None, head):
+        if head.count(name) > 1:
+            raise Problem(f"{path} has two columns {name}: take out the one that is not meant.")
+    for number, row in rows:
         if any(field.strip() for field in row[len(head) :]):
             raise Problem(f"{path}, row {number} has {len(row)} fields where there are {len(head)} columns.")
-    return [dict(zip(head, row + [""] * (len(head) - len(row)), strict=False)) for row in rows[1:]]
+    return [(n, dict(zip(head, row + [""] * (len(head) - len(row)), strict=False))) for n, row in rows]
 
 
 def write(path, text):

@@ -114,7 +114,7 @@ def released(classroom, name):
 def student_notebook(assignment, secret, whose, language, student=None):
     """The notebook with the variant of `whose` (the empty name: of everybody).   -> notebook"""
     variant = assignment.variant(secret, whose)
-    words = {key: SimpleNamespace(**vars(v), points=points(assignment, key)) for key, v in variant.items()}
+    words = words_of(assignment, variant)
     cells = []
     for cell in assignment.cells:
         tags = cell.metadata.get("tags", [])
@@ -139,6 +139,11 @@ def in_language(tags, language):
 
 def points(assignment, key):
     return assignment.questions[key].points
+
+
+def words_of(assignment, variant):
+    """What may stand between << and >>: of each question what was drawn, and its points."""
+    return {key: SimpleNamespace(**vars(v), points=points(assignment, key)) for key, v in variant.items()}
 
 
 def stripped(cell, assignment, words):
