@@ -185,3 +185,25 @@ def test_a_class_that_was_copied_to_another_folder_is_the_same_class(tmp_path, c
     first = submissions(classroom, "tiny").read_bytes()
     shutil.copytree(classroom.folder, tmp_path / "moved")
     assert submissions(Classroom(tmp_path / "moved"), "tiny").read_bytes() == first
+
+
+def test_the_example_on_the_page_for_instructors_is_a_whole_assignment(tmp_path):
+    page = {c.id: c.source for c in nbformat.read(ROOT / "book" / "instructors.ipynb", as_version=4).cells}
+    text = {
+        key: page[f"own-{key}"].split("\n", 1)[1].rsplit("\n", 1)[0]
+        for key in ("variant", "question", "answer", "module")
+    }
+    (tmp_path / "mine.py").write_text(text["module"])
+    v4, grader = nbformat.v4, {"nbgrader": {"grade_id": "q1", "solution": True}}
+    cells = [
+        v4.new_code_cell(text["variant"], metadata={"tags": ["variant"]}),
+        v4.new_code_cell("import numpy as np"),
+        v4.new_markdown_cell(text["question"], metadata={"tags": ["lang-en"]}),
+        v4.new_code_cell(text["answer"], metadata=grader),
+        v4.new_markdown_cell("Because.", metadata={"nbgrader": {"grade_id": "q2", "solution": True}}),
+    ]
+    nbformat.write(v4.new_notebook(cells=cells), tmp_path / "mine.ipynb")
+    room = demo(tmp_path / "class", 40)
+    assert release(room, tmp_path / "mine.ipynb", language="en") == 40
+    submissions(room, "mine")
+    assert {student["points"]["q1"] for student in truth(room).values()} > {0, 3, None}
