@@ -170,7 +170,7 @@ def test_the_whole_way_gives_what_each_student_did(tmp_path, master):
         pytest.skip(f"the submissions are not run: {problem}")
     room = demo(tmp_path / "class")
     release(room, master)
-    collect(room, master.stem, submissions(room, master.stem))
+    collect(room, master.stem, submissions(room, master.stem), deadline="2027-01-15 23:59")
     grade(room, master.stem, jobs=2)
     path, _ = export(room, master.stem, "generic")
     rows = {row["student_id"]: row for row in csv.DictReader(io.StringIO(path.read_text("utf-8-sig")))}
@@ -189,17 +189,14 @@ def test_a_class_that_was_copied_to_another_folder_is_the_same_class(tmp_path, c
 
 def test_the_example_on_the_page_for_instructors_is_a_whole_assignment(tmp_path):
     page = {c.id: c.source for c in nbformat.read(ROOT / "book" / "instructors.ipynb", as_version=4).cells}
-    text = {
-        key: page[f"own-{key}"].split("\n", 1)[1].rsplit("\n", 1)[0]
-        for key in ("variant", "question", "answer", "module")
-    }
-    (tmp_path / "mine.py").write_text(text["module"])
+    text = {id: source.split("\n", 1)[1].rsplit("\n", 1)[0] for id, source in page.items() if "```" in source}
+    (tmp_path / "mine.py").write_text(text["own-module"])
     v4, grader = nbformat.v4, {"nbgrader": {"grade_id": "q1", "solution": True}}
     cells = [
-        v4.new_code_cell(text["variant"], metadata={"tags": ["variant"]}),
-        v4.new_code_cell("import numpy as np"),
-        v4.new_markdown_cell(text["question"], metadata={"tags": ["lang-en"]}),
-        v4.new_code_cell(text["answer"], metadata=grader),
+        v4.new_code_cell(text["own-variant"], metadata={"tags": ["variant"]}),
+        v4.new_code_cell(text["own-imports"]),
+        v4.new_markdown_cell(text["own-question"], metadata={"tags": ["lang-en"]}),
+        v4.new_code_cell(text["own-answer"], metadata=grader),
         v4.new_markdown_cell("Because.", metadata={"nbgrader": {"grade_id": "q2", "solution": True}}),
     ]
     nbformat.write(v4.new_notebook(cells=cells), tmp_path / "mine.ipynb")

@@ -152,7 +152,7 @@ TEXTS = (  # written answers; {own} is the master's own text, the empty text no 
     "{own}", "{own}", "因为方差变大了。Because the variance grows.", "不清楚，见课本。I do not know; see the book.",
     "<script>alert('marks')</script><img src=x onerror=alert(1)> $\\frac{1}{0$ **=1+1**", "",
 )  # fmt: skip
-IN_TIME, TOO_LATE = (2027, 1, 14, 20, 15, 0), (2027, 1, 16, 9, 30, 0)
+EARLIER, IN_TIME, TOO_LATE = (2027, 1, 13, 8, 0, 0), (2027, 1, 14, 20, 15, 0), (2027, 1, 16, 9, 30, 0)
 
 
 # ------------------------------------------------------------------ the class
@@ -262,18 +262,15 @@ def judged(notebook, assignment, secret, whose):
 
 def handed_in(student, kind, untouched, notebook):
     """The student's files in the download.   -> [(name, bytes, time), …]"""
-    who = "".join(c for c in student.name.lower() if c.isalnum())
-    start = f"{who}_{'LATE_' if kind == 'late' else ''}{student.lms_id}_{int(student.lms_id) + 900000}_"
-    own, data = f"{start}{student.file}.ipynb", notebook.encode()
-    if kind == "missing":
-        return []
+    who = "".join(c for c in student.name.lower() if c.isalnum()) + "_LATE" * (kind == "late")
+    number, data, time = int(student.lms_id) + 900000, notebook.encode(), TOO_LATE if kind == "late" else IN_TIME
+    own = {"renamed": "Untitled (2) 副本", "resubmitted": f"{student.file}-1"}.get(kind, student.file)
+    files = [
+        (f"{who}_{student.lms_id}_{number}_{own}.ipynb", data[: len(data) // 2] if kind == "corrupt" else data, time)
+    ]
     if kind == "resubmitted":
-        return [(own, untouched.encode(), IN_TIME), (f"{start}{student.file}-1.ipynb", data, (*IN_TIME[:3], 22, 0, 0))]
-    if kind == "renamed":
-        return [(f"{start}Untitled (2) 副本.ipynb", data, IN_TIME)]
-    if kind == "corrupt":
-        return [(own, data[: len(data) // 2], IN_TIME)]
-    return [(own, data, TOO_LATE if kind == "late" else IN_TIME)]
+        files.insert(0, (f"{who}_{student.lms_id}_{number - 50000}_{student.file}.ipynb", untouched.encode(), EARLIER))
+    return [] if kind == "missing" else files
 
 
 def zipped(files):
