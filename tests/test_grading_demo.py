@@ -22,9 +22,16 @@ OF = {"q1": 1.5, "q2": 3, "q3": 5}
 NO_MARK = dict.fromkeys(OF)
 
 
+def made(folder, students=30):
+    """A demo class whose secret is always the same: what a copy is worth depends on it."""
+    room = demo(folder, students)
+    (folder / "secret.key").write_text("5e" * 32)
+    return room
+
+
 @pytest.fixture
 def classroom(tmp_path):
-    room = demo(tmp_path / "class")
+    room = made(tmp_path / "class")
     release(room, TINY)
     return room
 
@@ -111,6 +118,7 @@ def test_what_is_certain_is_what_the_truth_says(classroom):
             assert (points["q1"], points["q2"]) == automatic[student["kind"]], student
         else:
             assert student["kind"] in ("naive", "copied") and points["q1"] + points["q2"] < 4.5
+            assert student["kind"] == "naive" or points["q3"] is None
         waiting = student["status"] == "needs marking"
         assert points["q3"] == (0 if student["status"] == "graded" else None)
         assert waiting <= (student["kind"] not in ("partly", "blank", "missing", "corrupt"))
@@ -135,7 +143,7 @@ def test_the_copy_is_another_students_and_a_class_with_one_notebook_may_copy(tmp
     submissions(classroom, "tiny")
     [copy] = [s for s in truth(classroom).values() if s["kind"] == "copied"]
     assert copy["points"]["q1"] + copy["points"]["q2"] < 4.5
-    same = demo(tmp_path / "same")
+    same = made(tmp_path / "same")
     release(same, TINY, same_for_all=True)
     submissions(same, "tiny")
     [copy] = [s for s in truth(same).values() if s["kind"] == "copied"]
@@ -151,7 +159,7 @@ def test_the_same_class_plays_the_same_and_another_seed_another_way(classroom):
 
 @pytest.mark.parametrize("size", [1, 2, 9, 40])
 def test_a_class_of_any_size_can_be_played(tmp_path, size):
-    room = demo(tmp_path / "class", size)
+    room = made(tmp_path / "class", size)
     release(room, TINY)
     submissions(room, "tiny")
     assert len(truth(room)) == size
@@ -168,7 +176,7 @@ def test_the_whole_way_gives_what_each_student_did(tmp_path, master):
         sandbox.require()
     except Problem as problem:
         pytest.skip(f"the submissions are not run: {problem}")
-    room = demo(tmp_path / "class")
+    room = made(tmp_path / "class")
     release(room, master)
     collect(room, master.stem, submissions(room, master.stem), deadline="2027-01-15 23:59")
     grade(room, master.stem, jobs=2)
@@ -200,7 +208,7 @@ def test_the_example_on_the_page_for_instructors_is_a_whole_assignment(tmp_path)
         v4.new_markdown_cell("Because.", metadata={"nbgrader": {"grade_id": "q2", "solution": True}}),
     ]
     nbformat.write(v4.new_notebook(cells=cells), tmp_path / "mine.ipynb")
-    room = demo(tmp_path / "class", 40)
+    room = made(tmp_path / "class", 40)
     assert release(room, tmp_path / "mine.ipynb", language="en") == 40
     submissions(room, "mine")
     assert {student["points"]["q1"] for student in truth(room).values()} > {0, 3, None}

@@ -168,10 +168,12 @@ def submissions(classroom, name, seed=0):
     kinds = list(islice(chain(KINDS, cycle(OFTEN)), len(roster)))  # one of each, then again and again the common ones
     rng.shuffle(kinds)
     texts = [TEXTS[i] for i in rng.integers(len(TEXTS), size=len(roster))]
+    neighbour = kinds.index("right")
+    texts[neighbour] = "{own}"
     whose = ["" if released["same_for_all"] else student.id for student in roster]
     files, truth = [], {}
     for number, (student, kind) in enumerate(zip(roster, kinds, strict=True)):
-        owner = kinds.index("right") if kind == "copied" else number
+        owner = neighbour if kind == "copied" else number
         desk = desk_of(classroom, assignment, secret, roster[owner], whose[owner], rng)
         untouched = nbformat.writes(desk.notebook)
         play(KINDS[kind], desk, texts[owner])
