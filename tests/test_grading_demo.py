@@ -176,7 +176,7 @@ def test_the_whole_way_gives_what_each_student_did(tmp_path, master):
         sandbox.require()
     except Problem as problem:
         pytest.skip(f"the submissions are not run: {problem}")
-    room = made(tmp_path / "class")
+    room = made(tmp_path / "class", len(KINDS))
     release(room, master)
     collect(room, master.stem, submissions(room, master.stem), deadline="2027-01-15 23:59")
     grade(room, master.stem, jobs=2)
