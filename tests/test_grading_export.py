@@ -17,7 +17,7 @@ from attention_grading.export import export
 
 OF = {"q1": 1.5, "q2": 3, "q3": 5}
 NAMES = {  # as in the roster: as in the file
-    "王, 小明": "王, 小明", "=1+1": "'=1+1", 'O"Neil': 'O"Neil', "two\nlines\tand a tab": "two lines and a tab", "": "",
+    "王, 小明": "王, 小明", "=1+1": "'=1+1", 'O"Neil': 'O"Neil', "two\r\nlines\tor\0more": "two lines or more", "": "",
     "محمد علي": "محمد علي", "＝SUM(A1)": "'＝SUM(A1)", "-2": "'-2", "@here": "'@here", "a;=1+1": "a;'=1+1",
     " +1": "'+1",
 }  # fmt: skip
@@ -100,6 +100,8 @@ def test_no_mark_is_never_a_0_and_a_0_is_a_mark(write, lms, total, empty):
 def test_numbers_have_a_point_and_no_rounding_dust(write):
     [row] = rows(write([standing(Student("a"))], "generic")[0])
     assert [row[key] for key in (*OF, "total", "of")] == ["1.5", "0.3", "4", "5.8", "9.5"]
+    [row] = rows(write([standing(Student("a"), points=(1000.125, 2, 1e6))], "generic")[0])
+    assert [row[key] for key in OF] == ["1000.125", "2", "1000000"]
 
 
 def test_canvas_gets_its_own_columns_and_nothing_that_it_would_make_an_assignment_of(write):
