@@ -264,13 +264,13 @@ def leaving(rule, older, score, K):
     }[rule]
 
 
-def tokens(n, d_k, d_v, **how):
-    """A stream of n tokens; where n is None, of as many as the cache holds."""
-    return lambda rng, v: tuple(array(rng, n or v.limit, d, **how) for d in (d_k, d_k, d_v))
+def tokens(n, d_k, d_v, more=0, **how):
+    """A stream of n tokens; where n is None, of as many as the cache holds, and `more`."""
+    return lambda rng, v: tuple(array(rng, n or v.limit + more, d, **how) for d in (d_k, d_k, d_v))
 
 
 STREAM = Question(
-    function="stream", reference=stream, example=tokens(4, 2, 2),
+    function="stream", reference=stream, example=tokens(None, 2, 2, more=2),
     choices={
         "limit": (2, 3, 4, 5, 6), "leaves": ("oldest", "second", "lowest", "longest"), "own": (True, False),
         "scale": ("root", "width"), "returns": ("Z", "Z, kept"),
