@@ -42,9 +42,10 @@ def judge(key, question, v, number, call):
     parts = []
     for index, part in enumerate(question.parts):
         arguments = part.draw(np.random.default_rng([number, index]), v)
-        right = arrays(question.reference(v, *copies(arguments)))
-        answer = call(question.function, arguments)
-        why = complaint(question, v, arguments, answer, right)
+        with np.errstate(all="ignore"):  # a known mistake may overflow
+            right = arrays(question.reference(v, *copies(arguments)))
+            answer = call(question.function, arguments)
+            why = complaint(question, v, arguments, answer, right)
         parts.append({"points": 0 if why else part.points, "of": part.points, "zh": part.zh, "en": part.en, "why": why})
     return {"points": sum(p["points"] for p in parts), "of": question.points, "parts": parts}
 
