@@ -41,9 +41,10 @@ def judge(key, question, v, number, call):
     parts = []
     for index, part in enumerate(question.parts):
         arguments = part.draw(np.random.default_rng([number, index]), v)
-        right = arrays(question.reference(v, *copies(arguments)))
-        answer = call(question.function, arguments)
-        why = complaint(question, v, arguments, answer, right)
+        with np.errstate(all="ignore"):  # a known mistake may overflow
+            right = arrays(question.reference(v, *copies(arguments)))
+            answer = call(question.function, arguments)
+            why = complaint(question, v, arguments, answer, right)
         parts.append({"points": 0 if why else part.points, "of": part.points, "zh": part.zh, "en": part.en, "why": why})
     return {"points": sum(p["points"] for p in parts), "of": question.points, "parts": parts}
 
@@ -80,8 +81,7 @@ def same(question, values, right):
 
 def arrays(result):
     """The results of a reference as a tuple of arrays of floats."""
-    with np.errstate(all="ignore"):
-        return tuple(np.asarray(value, dtype=float) for value in (result if isinstance(result, tuple) else (result,)))
+    return tuple(np.asarray(value, dtype=float) for value in (result if isinstance(result, tuple) else (result,)))
 
 
 def copies(arguments):
