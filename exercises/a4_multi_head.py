@@ -16,10 +16,6 @@ def changed(v, **choices):
     return SimpleNamespace(**{**vars(v), **choices})
 
 
-def normal(rng, *shapes, by=1.0):
-    return tuple((by * rng.normal(size=shape)).round(3) for shape in shapes)
-
-
 def weights(scores, seen):
     """The softmax of the scores that are seen; the others, and all if none is seen, weigh 0."""
     largest = max((s for s, ok in zip(scores, seen, strict=True) if ok), default=0)
@@ -54,7 +50,8 @@ def exchanged(v, one, other):
 
 def only_reshaped(v, P):
     """The right columns for each head, but the axis of the heads brought to the front by reshape."""
-    return tuple(X.swapaxes(-3, -2).reshape(X.shape) for X in split_fused(v, P))
+    Q, K, V = (X.swapaxes(-3, -2).reshape(X.shape) for X in split_fused(changed(v, keys="down"), P))
+    return Q, K.swapaxes(-1, -2) if v.keys == "across" else K, V
 
 
 # ------------------------------------------------------------------------- q2: heads with a distance of their own
@@ -179,17 +176,6 @@ def gated_layer(v, X, W_Q, W_K, W_V, W_G, W_O, cut=own_columns, merge=None):
     return Y
 
 
-def layer_inputs(n, d_model, d_k_all, d_v_all):
-    """draw for a layer of these sizes; d_k_all = n_head·d_k.  Numbers are divided so that no gate is shut."""
-
-    def draw(rng, v):
-        widths = (d_model, d_k_all), (d_model, d_k_all), (d_model, d_v_all), (d_model, v.n_head), (d_v_all, d_model)
-        arrays = normal(rng, (n, d_model)) + normal(rng, *widths, by=1.5 / math.sqrt(d_model))
-        return tuple(M.T.copy() for M in arrays) if v.vectors == "columns" else arrays
-
-    return draw
-
-
 def reshape_alone(v):
     """A cut that takes the projected numbers as they lie in memory, without moving an axis."""
     return lambda rows, M: (M.T if v.vectors == "columns" else M).reshape(rows.n_head, len(M), -1)
@@ -221,13 +207,16 @@ def count(v, what, n, d_model, n_head, d, without_W_O=False):
     return v.layers * numbers[what]
 
 
-def sizes(what):
-    return lambda rng, v: (
-        what,
-        *(int(rng.integers(*ends)) for ends in ((30, 60), (40, 80))),
-        12,
-        int(rng.integers(7, 16)),
-    )
+# ------------------------------------------------------------------------- what the functions are tried on
+
+
+def normal(rng, *shapes, by=1.0):
+    return tuple((by * rng.normal(size=shape)).round(3) for shape in shapes)
+
+
+def q1_inputs(*shape, d=None):
+    """P of this shape, or, with d, of columns enough for the variant's heads."""
+    return lambda rng, v: normal(rng, (*shape, 3 * v.n_head * d) if d else shape)
 
 
 def q2_inputs(n_head, n_q, n_k, d_k, by=1.0):
@@ -243,23 +232,42 @@ def q3_inputs(n_head, n_kv, n_q, n_k, d_k, d_v, lengths):
     return draw
 
 
-def q1_inputs(*shape, d=None):
-    """P of this shape, or, with d, of columns enough for the variant's heads."""
-    return lambda rng, v: normal(rng, (*shape, 3 * v.n_head * d) if d else shape)
+def q4_inputs(n, d_model, d_k_all, d_v_all):
+    """draw for a layer of these sizes; d_k_all = n_head·d_k.  Numbers are divided so that no gate is shut."""
+
+    def draw(rng, v):
+        widths = (d_model, d_k_all), (d_model, d_k_all), (d_model, d_v_all), (d_model, v.n_head), (d_v_all, d_model)
+        arrays = normal(rng, (n, d_model)) + normal(rng, *widths, by=1.5 / math.sqrt(d_model))
+        return tuple(M.T.copy() for M in arrays) if v.vectors == "columns" else arrays
+
+    return draw
 
 
+def q5_inputs(what):
+    return lambda rng, v: (
+        what,
+        *(int(rng.integers(*ends)) for ends in ((30, 60), (40, 80))),
+        12,
+        int(rng.integers(7, 16)),
+    )
+
+
+# ------------------------------------------------------------------------- the questions
+
+TOO_WIDE = (
+    "点积除以的是所有头合起来的宽度的平方根，不是一个头的。",
+    "The dot products are divided by the root of the width of all heads together, not of one head.",
+)
+
+# fmt: off
 QUESTIONS = {
     "q1": Question(
         function="split_fused",
         choices={
             "n_head": (2, 3, 4),
             "nesting": (
-                "matrix head component",
-                "head matrix component",
-                "matrix component head",
-                "head component matrix",
-                "component matrix head",
-                "component head matrix",
+                "matrix head component", "head matrix component", "matrix component head",
+                "head component matrix", "component matrix head", "component head matrix",
             ),
             "order": ("QVK", "KQV", "KVQ", "VQK", "VKQ"),  # never QKV: taking that order for granted is a mistake
             "keys": ("down", "across"),
@@ -272,26 +280,18 @@ QUESTIONS = {
             Part(1, "前面还有两个轴", "two more axes in front", q1_inputs(2, 3, 4, 36)),
         ),
         mistakes=(
-            Mistake(
-                "三个矩阵各自都拆对了，但名字认错了：按 Q、K、V 的次序取的，题目是另一种次序。",
-                "The three matrices are split well but go by the wrong names: they were taken in the order Q, K, V.",
-                lambda v, P: split_fused(changed(v, order="QKV"), P),
-            ),
-            Mistake(
-                "列号里，头的编号与分量的编号弄反了。",
-                "In the number of a column, the number of the head and that of the component are exchanged.",
-                lambda v, P: split_fused(exchanged(v, "head", "component"), P),
-            ),
-            Mistake(
-                "列号里，矩阵的编号与头的编号弄反了。",
-                "In the number of a column, the number of the matrix and that of the head are exchanged.",
-                lambda v, P: split_fused(exchanged(v, "matrix", "head"), P),
-            ),
-            Mistake(
-                "位置与头混在一起了：光用 reshape 换不了轴的次序。",
-                "Positions and heads are mixed: a reshape alone does not put axes in another order.",
-                only_reshaped,
-            ),
+            Mistake("三个矩阵各自都拆对了，但名字认错了：按 Q、K、V 的次序取的，题目是另一种次序。",
+                    "The matrices are split well but go by the wrong names: they were taken in the order Q, K, V.",
+                    lambda v, P: split_fused(changed(v, order="QKV"), P)),
+            Mistake("列号里，头的编号与分量的编号弄反了。",
+                    "In the number of a column, the number of the head and that of the component are exchanged.",
+                    lambda v, P: split_fused(exchanged(v, "head", "component"), P)),
+            Mistake("列号里，矩阵的编号与头的编号弄反了。",
+                    "In the number of a column, the number of the matrix and that of the head are exchanged.",
+                    lambda v, P: split_fused(exchanged(v, "matrix", "head"), P)),
+            Mistake("位置与头混在一起了：光用 reshape 换不了轴的次序。",
+                    "Positions and heads are mixed: a reshape alone does not put axes in another order.",
+                    only_reshaped),
         ),
     ),
     "q2": Question(
@@ -312,36 +312,22 @@ QUESTIONS = {
             Part(1, "有的查询一个键也看不到", "queries that see no key", q2_inputs(4, 4, 3, 2)),
         ),
         mistakes=(
-            Mistake(
-                "查询的位置没有加上 p。",
-                "The positions of the queries are counted without p.",
-                lambda v, Q, K: head_weights(changed(v, offset=0), Q, K),
-            ),
-            Mistake(
-                "每个头都只看了前文。",
-                "Every head looks back.",
-                lambda v, Q, K: head_weights(changed(v, back="all"), Q, K),
-            ),
-            Mistake(
-                "只看前文的头与只看后文的头弄反了。",
-                "The heads that look back and those that look ahead are exchanged.",
-                lambda v, Q, K: head_weights(changed(v, back=AHEAD[v.back]), Q, K),
-            ),
-            Mistake(
-                "每个头都用了同一个斜率 c。",
-                "Every head has the same slope c.",
-                lambda v, Q, K: head_weights(changed(v, slope="same"), Q, K),
-            ),
-            Mistake(
-                "点积除以的是所有头合起来的宽度的平方根，不是一个头的。",
-                "The dot products are divided by the root of the width of all heads together, not of one head.",
-                lambda v, Q, K: head_weights(v, Q / math.sqrt(len(Q)), K),
-            ),
-            Mistake(
-                "一个键也看不到的查询，权重成了处处相等，题目另有规定。",
-                "A query that sees no key has equal weights for all keys; the question says otherwise.",
-                lambda v, Q, K: head_weights(v, Q, K, empty=1 / K.shape[1]),
-            ),
+            Mistake("查询的位置没有加上 p。",
+                    "The positions of the queries are counted without p.",
+                    lambda v, Q, K: head_weights(changed(v, offset=0), Q, K)),
+            Mistake("每个头都只看了前文。",
+                    "Every head looks back.",
+                    lambda v, Q, K: head_weights(changed(v, back="all"), Q, K)),
+            Mistake("只看前文的头与只看后文的头弄反了。",
+                    "The heads that look back and those that look ahead are exchanged.",
+                    lambda v, Q, K: head_weights(changed(v, back=AHEAD[v.back]), Q, K)),
+            Mistake("每个头都用了同一个斜率 c。",
+                    "Every head has the same slope c.",
+                    lambda v, Q, K: head_weights(changed(v, slope="same"), Q, K)),
+            Mistake(*TOO_WIDE, lambda v, Q, K: head_weights(v, Q / math.sqrt(len(Q)), K)),
+            Mistake("一个键也看不到的查询，权重成了处处相等，题目另有规定。",
+                    "A query that sees no key has equal weights for all keys; the question says otherwise.",
+                    lambda v, Q, K: head_weights(v, Q, K, empty=1 / K.shape[1])),
         ),
     ),
     "q3": Question(
@@ -361,36 +347,22 @@ QUESTIONS = {
             Part(1, "有一个序列长度为 0", "a sequence of length 0", q3_inputs(4, 2, 3, 4, 3, 2, (0, 3))),
         ),
         mistakes=(
-            Mistake(
-                "有的查询头读了不该它读的键头。",
-                "Some query heads read a key head that is not theirs.",
-                lambda v, *given: shared_heads(changed(v, groups=OTHER_GROUPS.get(v.groups, "turn")), *given),
-            ),
-            Mistake(
-                "真实的键取错了一头：填充在另一头。",
-                "The real keys were sought at the wrong end; the padding is at the other.",
-                lambda v, *given: shared_heads(changed(v, real=other(v.real, "first", "last")), *given),
-            ),
-            Mistake(
-                "掩码放到了查询上：填充的键还是被读到了。",
-                "The mask acts on queries, so that padded keys are still read.",
-                queries_hidden,
-            ),
-            Mistake(
-                "点积除以的是所有头合起来的宽度的平方根，不是一个头的。",
-                "The dot products are divided by the root of the width of all heads together, not of one head.",
-                lambda v, Q, *rest: shared_heads(v, Q / math.sqrt(Q.shape[1]), *rest),
-            ),
-            Mistake(
-                "结果排错了：头与位置混在一起，光用 reshape 换不了轴的次序。",
-                "The result mixes heads and positions: a reshape alone does not put axes in another order.",
-                lambda v, *given: shared_heads(v, *given, join=lambda v, Z: Z.reshape(joined(v, Z).shape)),
-            ),
-            Mistake(
-                "长度为 0 的序列得到的是值的平均，题目另有规定。",
-                "A sequence of length 0 gets the mean of the values; the question says otherwise.",
-                lambda v, *given: shared_heads(v, *given, empty_is_mean=True),
-            ),
+            Mistake("有的查询头读了不该它读的键头。",
+                    "Some query heads read a key head that is not theirs.",
+                    lambda v, *given: shared_heads(changed(v, groups=OTHER_GROUPS.get(v.groups, "turn")), *given)),
+            Mistake("真实的键取错了一端：填充在另一端。",
+                    "The real keys were sought at the wrong end; the padding is at the other.",
+                    lambda v, *given: shared_heads(changed(v, real=other(v.real, "first", "last")), *given)),
+            Mistake("掩码放到了查询上：填充的键还是被读到了。",
+                    "The mask acts on queries, so that padded keys are still read.",
+                    queries_hidden),
+            Mistake(*TOO_WIDE, lambda v, Q, *rest: shared_heads(v, Q / math.sqrt(Q.shape[1]), *rest)),
+            Mistake("结果排错了：头与位置混在一起，光用 reshape 换不了轴的次序。",
+                    "The result mixes heads and positions: a reshape alone does not put axes in another order.",
+                    lambda v, *given: shared_heads(v, *given, join=lambda v, Z: Z.reshape(joined(v, Z).shape))),
+            Mistake("长度为 0 的序列得到的是值的平均，题目另有规定。",
+                    "A sequence of length 0 gets the mean of the values; the question says otherwise.",
+                    lambda v, *given: shared_heads(v, *given, empty_is_mean=True)),
         ),
     ),
     "q4": Question(
@@ -405,51 +377,37 @@ QUESTIONS = {
             "residual": (True, False),
         },
         reference=gated_layer,
-        example=lambda rng, v: layer_inputs(3, 2, 2 * v.n_head, v.n_head)(rng, v),
+        example=lambda rng, v: q4_inputs(3, 2, 2 * v.n_head, v.n_head)(rng, v),
         parts=(
-            Part(1, "只有一个位置", "a single position", layer_inputs(1, 5, 12, 6)),
-            Part(2, "两个位置，各个宽度相等", "two positions, all widths equal", layer_inputs(2, 12, 12, 12)),
-            Part(2, "比窗口长的序列", "a sequence longer than the window", layer_inputs(7, 12, 12, 12)),
-            Part(1, "各个宽度都不相等", "no two widths alike", layer_inputs(6, 5, 24, 6)),
+            Part(1, "只有一个位置", "a single position", q4_inputs(1, 5, 12, 6)),
+            Part(2, "两个位置，各个宽度相等", "two positions, all widths equal", q4_inputs(2, 12, 12, 12)),
+            Part(2, "比窗口长的序列", "a sequence longer than the window", q4_inputs(7, 12, 12, 12)),
+            Part(1, "各个宽度都不相等", "no two widths alike", q4_inputs(6, 5, 24, 6)),
         ),
         mistakes=(
-            Mistake(
-                "门用错了地方：该乘值的乘了输出，或者反过来。",
-                "The gates act in the wrong place: on outputs in place of values, or the other way round.",
-                lambda v, *given: gated_layer(changed(v, gated=other(v.gated, "values", "outputs")), *given),
-            ),
-            Mistake(
-                "各头的输出合并的次序，与拆分时的不一致。",
-                "The outputs of the heads are merged in another order than the one in which they were split.",
-                lambda v, *given: gated_layer(v, *given, merge=other(v.columns, "blocks", "turn")),
-            ),
-            Mistake(
-                "拆分头的时候，位置与头混在一起了：光用 reshape 换不了轴的次序。",
-                "Splitting the heads mixed positions and heads: a reshape alone does not put axes in another order.",
-                lambda v, *given: gated_layer(v, *given, cut=reshape_alone(v)),
-            ),
-            Mistake(
-                "窗口多放进了一个键。",
-                "The window lets in one key too many.",
-                lambda v, *given: gated_layer(changed(v, window=v.window + 1), *given),
-            ),
-            Mistake(
-                "点积除以的是所有头合起来的宽度的平方根，不是一个头的。",
-                "The dot products are divided by the root of the width of all heads together, not of one head.",
-                lambda v, X, W_Q, *rest: gated_layer(v, X, W_Q / math.sqrt(v.n_head), *rest),
-            ),
-            Mistake(
-                "点积除以的是头数的平方根。",
-                "The dot products are divided by the root of the number of heads.",
-                lambda v, X, W_Q, *rest: gated_layer(v, X, W_Q * math.sqrt(head_width(v, W_Q) / v.n_head), *rest),
-            ),
+            Mistake("门用错了地方：该乘值的乘了输出，或者反过来。",
+                    "The gates act in the wrong place: on outputs in place of values, or the other way round.",
+                    lambda v, *given: gated_layer(changed(v, gated=other(v.gated, "values", "outputs")), *given)),
+            Mistake("各头的输出合并的次序，与拆分时的不一致。",
+                    "The outputs of the heads are merged in another order than the one in which they were split.",
+                    lambda v, *given: gated_layer(v, *given, merge=other(v.columns, "blocks", "turn"))),
+            Mistake("拆分头的时候，位置与头混在一起了：光用 reshape 换不了轴的次序。",
+                    "Splitting mixed positions and heads: a reshape alone does not put axes in another order.",
+                    lambda v, *given: gated_layer(v, *given, cut=reshape_alone(v))),
+            Mistake("窗口多放进了一个键。",
+                    "The window lets in one key too many.",
+                    lambda v, *given: gated_layer(changed(v, window=v.window + 1), *given)),
+            Mistake(*TOO_WIDE, lambda v, X, W_Q, *rest: gated_layer(v, X, W_Q / math.sqrt(v.n_head), *rest)),
+            Mistake("点积除以的是头数的平方根。",
+                    "The dot products are divided by the root of the number of heads.",
+                    lambda v, X, W_Q, *rest: gated_layer(v, X, W_Q * math.sqrt(head_width(v, W_Q) / v.n_head), *rest)),
         ),
     ),
     "q5": Question(
         function="count",
         choices={
             "layers": (4, 6, 12),
-            "group": (2, 3, 4),
+            "group": (3, 4, 6),
             "tied": (True, False),
             "gate": ("none", "heads", "columns"),
             "bias": ("none", "inner", "all"),
@@ -458,41 +416,29 @@ QUESTIONS = {
         reference=count,
         example=lambda rng, v: ("parameters", 5, 7, 2 * v.group, 3),
         parts=(
-            Part(2, "参数", "parameters", sizes("parameters")),
-            Part(1, "乘加", "multiply–adds", sizes("multiply-adds")),
-            Part(1, "缓存", "cache", sizes("cache")),
+            Part(2, "参数", "parameters", q5_inputs("parameters")),
+            Part(1, "乘加", "multiply–adds", q5_inputs("multiply-adds")),
+            Part(1, "缓存", "cache", q5_inputs("cache")),
         ),
         mistakes=(
-            Mistake(
-                "数的是缓存里的数，不是字节。",
-                "Numbers in the cache are counted, not bytes.",
-                lambda v, *given: count(changed(v, bytes=1), *given),
-            ),
-            Mistake(
-                "键头数得和查询头一样多，没有算上共用。",
-                "As many key heads as query heads are counted, as if none were shared.",
-                lambda v, *given: count(changed(v, group=1), *given),
-            ),
-            Mistake(
-                "只数了一层。",
-                "Only one layer is counted.",
-                lambda v, *given: count(changed(v, layers=1), *given),
-            ),
-            Mistake(
-                "漏了 W_O。",
-                "W_O is missing.",
-                lambda v, *given: count(v, *given, without_W_O=True),
-            ),
-            Mistake(
-                "没有用给出的 d：头的宽度取成了 d_model/n_head。",
-                "The given d is not used: the width of a head was taken to be d_model/n_head.",
-                lambda v, what, n, d_model, n_head, d: count(v, what, n, d_model, n_head, d_model // n_head),
-            ),
-            Mistake(
-                "值数错了：题目说值与键是不是同一份，没有照着数。",
-                "The values are not counted as the question says: are they the keys, or something besides?",
-                lambda v, *given: count(changed(v, tied=not v.tied), *given),
-            ),
+            Mistake("数的是缓存里的数，不是字节。",
+                    "Numbers in the cache are counted, not bytes.",
+                    lambda v, *given: count(changed(v, bytes=1), *given)),
+            Mistake("键头数得和查询头一样多，没有算上共用。",
+                    "As many key heads as query heads are counted, as if none were shared.",
+                    lambda v, *given: count(changed(v, group=1), *given)),
+            Mistake("只数了一层。",
+                    "Only one layer is counted.",
+                    lambda v, *given: count(changed(v, layers=1), *given)),
+            Mistake("漏了 W_O。",
+                    "W_O is missing.",
+                    lambda v, *given: count(v, *given, without_W_O=True)),
+            Mistake("没有用给出的 d：头的宽度取成了 d_model/n_head。",
+                    "The given d is not used: the width of a head was taken to be d_model/n_head.",
+                    lambda v, what, n, d_model, n_head, d: count(v, what, n, d_model, n_head, d_model // n_head)),
+            Mistake("值数错了：题目说值与键是不是同一份，没有照着数。",
+                    "The values are not counted as the question says: are they the keys, or something besides?",
+                    lambda v, *given: count(changed(v, tied=not v.tied), *given)),
         ),
         rtol=0,
         atol=0.5,
@@ -509,3 +455,4 @@ QUESTIONS = {
         },
     ),
 }
+# fmt: on
