@@ -244,12 +244,11 @@ def q4_inputs(n, d_model, d_k_all, d_v_all):
 
 
 def q5_inputs(what):
-    return lambda rng, v: (
-        what,
-        *(int(rng.integers(*ends)) for ends in ((30, 60), (40, 80))),
-        12,
-        int(rng.integers(7, 16)),
-    )
+    def draw(rng, v):
+        n, d_model, d = (int(rng.integers(*ends)) for ends in ((30, 60), (40, 80), (7, 16)))
+        return what, n, d_model, 4 * v.group, d  # d is never d_model/n_head
+
+    return draw
 
 
 # ------------------------------------------------------------------------- the questions
@@ -407,7 +406,7 @@ QUESTIONS = {
         function="count",
         choices={
             "layers": (4, 6, 12),
-            "group": (3, 4, 6),
+            "group": (3, 4, 5),  # not 6: untied groups of 6 count like tied groups of 3,
             "tied": (True, False),
             "gate": ("none", "heads", "columns"),
             "bias": ("none", "inner", "all"),
