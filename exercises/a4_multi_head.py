@@ -166,13 +166,12 @@ def gated_layer(v, X, W_Q, W_K, W_V, W_G, W_O, cut=own_columns, merge=None):
     Y = X.copy() if v.residual else np.zeros((len(X), W_O.shape[1]))
     projected = [cut(v, X @ W) for W in (W_Q, W_K, W_V)]
     for r, (Q, K, V) in enumerate(zip(*projected, strict=True)):
-        g = [GATES[v.gate](x) for x in X @ W_G[:, r]]
+        g = np.array([GATES[v.gate](x) for x in X @ W_G[:, r]])
         W_O_r = W_O[own(merge or v.columns, len(W_O), v.n_head, r)]
         for i in range(len(X)):
             seen = [i - v.window < j <= i for j in range(len(X))]
             a = weights([Q[i] @ k / math.sqrt(len(k)) for k in K], seen)
-            z = sum(a[j] * V[j] * g[j if v.gated == "values" else i] for j in range(len(X)))
-            Y[i] += z @ W_O_r
+            Y[i] += (a * (g if v.gated == "values" else g[i])) @ V @ W_O_r
     return Y
 
 

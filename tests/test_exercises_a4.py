@@ -140,3 +140,61 @@ def test_what_is_half_right_gets_its_share(key):
         call = here({question.function: lambda *given, v=v: wrong(v, *given)})
         result = judge(key, question, v, number, call)
         assert (result["points"], result["of"]) == (points, of), (vars(v), result)
+
+
+# ---------------------------------------------------------------------------------- what the marking guide says is true
+
+
+def reads(v):
+    """The key head of each query head."""
+    size = v.n_head // v.n_kv
+    return [r // size if v.groups == "blocks" else r % v.n_kv for r in range(v.n_head)]
+
+
+def layer(v, X, W_Q, W_K, W_V, W_O):
+    """The layer of the written question, with a stack of matrices for each W.   -> Y"""
+    heads = zip(W_Q, W_K[reads(v)], W_V[reads(v)], W_O, strict=True)
+    return sum(am.scaled_dot_product_attention(X @ q, X @ k, X @ value)[0] @ o for q, k, value, o in heads)
+
+
+def group(v):
+    """The heads that the guide puts into one group with v.head."""
+    size = v.n_head // v.n_kv
+    neighbours = range(v.head // size * size, (v.head // size + 1) * size)
+    return set(neighbours if v.groups == "blocks" else range(v.head % v.n_kv, v.n_head, v.n_kv))
+
+
+def exchanged(W, a, b):
+    places = np.arange(len(W))
+    places[[a, b]] = b, a
+    return W[places]
+
+
+@pytest.mark.parametrize("v", every_variant(A4.questions["q6"].choices)[::7], ids=lambda v: str(list(vars(v).values())))
+def test_the_guide_to_the_written_question_is_true(v):
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(5, v.d_model))
+    W_Q, W_K, W_V = (rng.normal(size=(n, v.d_model, v.d)) / 8 for n in (v.n_head, v.n_kv, v.n_kv))
+    W_O = rng.normal(size=(v.n_head, v.d, v.d_model))
+    Y = layer(v, X, W_Q, W_K, W_V, W_O)
+
+    E = np.zeros((v.n_kv * v.d, v.n_head * v.d))
+    for r, k in enumerate(reads(v)):
+        E[k * v.d : (k + 1) * v.d, r * v.d : (r + 1) * v.d] = np.eye(v.d)
+    side_by_side = (np.concatenate(W, axis=1) for W in (W_Q, W_K, W_V))
+    ordinary = [*(W if n == 0 else W @ E for n, W in enumerate(side_by_side)), np.concatenate(W_O)]
+    np.testing.assert_allclose(am.multi_head_attention(X, X, *ordinary, v.n_head)[0], Y, atol=1e-9)
+    more = sum(W.size for W in ordinary) - sum(W.size for W in (W_Q, W_K, W_V, W_O))
+    assert more == 2 * v.d_model * v.d * (v.n_head - v.n_kv)
+
+    others = set(range(v.n_head)) - {v.head}
+    moved = {b: (exchanged(W_Q, v.head, b), W_K, W_V, exchanged(W_O, v.head, b)) for b in others}
+    same = {b for b in others if np.allclose(layer(v, X, *moved[b]), Y)}
+    assert same == group(v) - {v.head} and len(same) == v.n_head // v.n_kv - 1
+
+    X = np.tile(np.eye(1, v.d_model), (5, 1))
+    W_V, W_O = 0 * W_V, 0 * W_O
+    W_V[reads(v)[v.head], 0, 0] = W_O[v.head, 0, 0] = 1
+    assert (layer(v, X, 0 * W_Q, W_K, W_V, W_O) == np.eye(1, v.d_model)).all()
+    for b in others - same:
+        assert not layer(v, X, 0 * W_Q, W_K, W_V, exchanged(W_O, v.head, b)).any()
