@@ -19,8 +19,8 @@ def changed(v, **choices):
 def weights(scores, seen):
     """The softmax of the scores that are seen; the others, and all if none is seen, weigh 0."""
     largest = max((s for s, ok in zip(scores, seen, strict=True) if ok), default=0)
-    e = np.array([math.exp(s - largest) if ok else 0.0 for s, ok in zip(scores, seen, strict=True)])
-    return e / (e.sum() or 1)
+    e = [math.exp(s - largest) if ok else 0.0 for s, ok in zip(scores, seen, strict=True)]
+    return np.array(e) / (sum(e) or 1)
 
 
 # ------------------------------------------------------------------------- q1: one product that holds Q, K and V
@@ -106,11 +106,13 @@ def is_real(v, j, length, n_k):
 def shared_heads(v, Q, K, V, lengths, empty_is_mean=False, join=None):
     (batch, n_head, n_q, d_k), (n_kv, n_k, d_v) = Q.shape, V.shape[1:]
     Z = np.zeros((batch, n_head, n_q, d_v))
-    for b, r, i in np.ndindex(batch, n_head, n_q):
+    for b, r in np.ndindex(batch, n_head):
         g = key_head(v, r, n_head, n_kv)
         seen = [is_real(v, j, lengths[b], n_k) for j in range(n_k)]
-        scores = [Q[b, r, i] @ k / (v.temperature * math.sqrt(d_k)) for k in K[b, g]]
-        Z[b, r, i] = V[b, g].mean(0) if empty_is_mean and not any(seen) else weights(scores, seen) @ V[b, g]
+        for i in range(n_q):
+            scores = [Q[b, r, i] @ k / (v.temperature * math.sqrt(d_k)) for k in K[b, g]]
+            a = np.full(n_k, 1 / n_k) if empty_is_mean and not any(seen) else weights(scores, seen)
+            Z[b, r, i] = a @ V[b, g]
     return (join or joined)(v, Z)
 
 
