@@ -246,8 +246,8 @@ def q4_inputs(n, d_model, d_k_all, d_v_all):
 
 def q5_inputs(what):
     def draw(rng, v):
-        n, d_model, d = (int(rng.integers(*ends)) for ends in ((30, 60), (40, 80), (7, 16)))
-        return what, n, d_model, 4 * v.group, d  # d is never d_model/n_head
+        n, d_model, d = (int(rng.integers(*ends)) for ends in ((30, 60), (200, 300), (7, 16)))
+        return what, n, d_model, 60, d  # 60 divides into groups of any variant; d is never d_model/60
 
     return draw
 
