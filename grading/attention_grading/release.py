@@ -217,7 +217,7 @@ def literal(value):
     """An argument as Python source."""
     if isinstance(value, np.ndarray):
         return f"np.array({value.tolist()})" if value.size else f"np.zeros({value.shape})"
-    return repr(value)
+    return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def self_test(assignment, secret, student):
