@@ -262,7 +262,7 @@ class Process:
         with contextlib.ExitStack() as undo:
             self.line, theirs = socket.socketpair()
             undo.callback(self.line.close)
-            folder = None if safe else undo.enter_context(tempfile.TemporaryDirectory(prefix="attn-"))
+            folder = None if safe else undo.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
             with theirs, contextlib.ExitStack() as ends:
                 about, tell = pipe(ends)  # along which bubblewrap tells the number of the process inside
                 rules = filter_pipe(ends) if safe else None
@@ -294,10 +294,10 @@ class Process:
 
     def kill(self):
         """End it.  Of bubblewrap's two processes the inner one is killed: the outer one waits for it and ends."""
-        if self.inner and parent(self.inner) == self.process.pid:
-            os.kill(self.inner, signal.SIGKILL)
-        else:
-            with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended; macOS says the second
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended; macOS says the second
+            if self.inner and parent(self.inner) == self.process.pid:
+                os.kill(self.inner, signal.SIGKILL)
+            else:
                 os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
@@ -657,13 +657,7 @@ def content(path):
         return ""
 
 
-INSTALL = {
-    "debian": "apt install",
-    "ubuntu": "apt install",
-    "fedora": "dnf install",
-    "rhel": "dnf install",
-    "arch": "pacman -S",
-}
+INSTALL = {"debian": "apt install", "fedora": "dnf install", "rhel": "dnf install", "arch": "pacman -S"}
 APPARMOR = (
     r"printf 'abi <abi/4.0>,\ninclude <tunables/global>\nprofile bwrap /usr/bin/bwrap flags=(unconfined) {\n"
     r"  userns,\n}\n' | sudo tee /etc/apparmor.d/bwrap && sudo systemctl reload apparmor"
