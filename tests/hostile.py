@@ -200,10 +200,8 @@ if attempt(os.fork) == 0:
     "startup file": Attack(
         before="""for folder in (os.path.expanduser("~"), "HOME"):
     path = folder + "/.ipython/profile_default/startup"
-    try:
-        os.makedirs(path, exist_ok=True)
-        open(path + "/00.py", "w").write("1/0")
-    except OSError: pass
+    attempt(os.makedirs, path)
+    attempt(lambda: open(path + "/00.py", "w").write("1/0"))
 """
     ),
     "kill the parent": Attack(
@@ -213,12 +211,8 @@ for pid in (os.getppid(), PARENT):
 """
     ),
     "fill the disk": Attack(
-        before="""written = 0
-try:
-    for i in range(64):
-        with open(f"/tmp/fill{i}", "wb") as file: written += file.write(b"x" * 2**22)
-except OSError: pass
-if written > 64 * 2**20: done.append(1)
+        before="""for i in range(64):
+    attempt(lambda: open(f"/tmp/fill{i}", "wb").write(b"x" * 2**22))
 """
     ),
     "code in a configuration": Attack(
@@ -263,21 +257,22 @@ for _ in range(20):
     ),
     "write into what is bound": Attack(
         before="""import numpy
-for path in [os.path.dirname(numpy.__file__), os.path.dirname(os.__file__), "/usr/lib", "/", "/dev", "/usr", *sys.path]:
+for path in [numpy.__path__[0], os.path.dirname(os.__file__), "/usr/lib", "/tmp", "/", "/dev", "/usr", *sys.path]:
     attempt(lambda: open(path + "/attack", "w").close())
 attempt(lambda: open(sys.argv[0], "a").close())
 attempt(lambda: open(numpy.__file__, "a").close())
 """
     ),
     "fill what can be written": Attack(
-        before="""total = 0
+        before="""total = 0  # and empty files, which no bound on bytes counts
 for root in ("/tmp", "/", "/dev", "/dev/shm", "/run", "/var/tmp", "/home", os.path.dirname(np.__path__[0])):
     try:
         for i in range(40):
             with open(f"{root}/a{i}", "wb") as file: total += file.write(bytes(2**22))
             if total > 64 * 2**20: break
     except OSError: pass
-if total > 64 * 2**20: done.append(1)
+if total: done.append(1)
+for i in range(1000): attempt(os.mkdir, f"/tmp/{i}")
 """
     ),
     "deep source": points(before="x = " + "(" * 5000 + ")" * 5000),
@@ -286,7 +281,7 @@ if total > 64 * 2**20: done.append(1)
     "binary source": points(before="\x00\x01\x02"),
     "link": Attack(
         before="""for i, target in enumerate(("/etc/passwd", "CLASS/roster.csv", "/proc/1/environ", "/proc/1/root")):
-    os.symlink(target, f"/tmp/link{i}")
+    attempt(os.symlink, target, f"/tmp/link{i}")
     attempt(lambda: open(f"/tmp/link{i}").read())
     attempt(os.link, target, f"/tmp/hard{i}")
 """

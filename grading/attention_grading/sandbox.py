@@ -206,7 +206,10 @@ class Session:
 
 ERRORS = {name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)}
 ERRORS |= {"LinAlgError", "AxisError"}
-HINTS = {"EOFError": ("评分时没有人回答 input()。", "Nobody answers input() while this is graded.")}
+HINTS = {
+    "EOFError": ("评分时没有人回答 input()。", "Nobody answers input() while this is graded."),
+    "OSError": ("评分时不能写文件，也不能联网。", "While this is graded there are no files to write and no network."),
+}
 REASONS = {  # the process's words, and ours, for why there is no answer
     "missing": ("没有定义函数 {function}。", "There is no function {function}."),
     "unanswered": ("还没有作答。", "Not answered yet."),
@@ -259,7 +262,7 @@ class Process:
         with contextlib.ExitStack() as undo:
             self.line, theirs = socket.socketpair()
             undo.callback(self.line.close)
-            folder = None if safe else undo.enter_context(tempfile.TemporaryDirectory(prefix="attn-"))
+            folder = None if safe else undo.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
             with theirs, contextlib.ExitStack() as ends:
                 about, tell = pipe(ends)  # along which bubblewrap tells the number of the process inside
                 rules = filter_pipe(ends) if safe else None
@@ -291,10 +294,10 @@ class Process:
 
     def kill(self):
         """End it.  Of bubblewrap's two processes the inner one is killed: the outer one waits for it and ends."""
-        if self.inner and parent(self.inner) == self.process.pid:
-            os.kill(self.inner, signal.SIGKILL)
-        else:
-            with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended; macOS says the second
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended; macOS says the second
+            if self.inner and parent(self.inner) == self.process.pid:
+                os.kill(self.inner, signal.SIGKILL)
+            else:
                 os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
@@ -460,7 +463,7 @@ def sandboxed(command, tell=None, rules=None):
     """A command in the sandbox.  tell, rules: descriptors for the number of the process inside, and of the filter."""
     first, last = readable()
     shut = ["--unshare-all", *no_user_namespaces(), "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    mounts = ["--size", 64 << 20, "--tmpfs", "/tmp"]  # all that can be written
+    mounts = ["--dir", "/tmp"]  # there, but as little to be written as the rest: files are memory that no limit counts
     mounts += [word for path in first for word in ("--ro-bind", path, path)]
     mounts += [word for path in covered() for word in ("--tmpfs", path)]
     mounts += [word for path in last for word in ("--ro-bind", path, path)]
@@ -591,7 +594,7 @@ def trials():
         tempfile.NamedTemporaryFile() as secret,
         socket.create_server(("127.0.0.1", 0)) as server,
     ):
-        places = [Path("/"), Path("/dev"), *readable()[0], *readable()[1], *covered()]
+        places = [*map(Path, ("/", "/dev", "/tmp")), *readable()[0], *readable()[1], *covered()]
         arguments = {
             "read": [secret.name],
             "write": [[str(path) for path in places if path.is_dir()]],
@@ -673,8 +676,6 @@ def remedy(machine, symptom):
     if not machine.bubblewrap:
         install = next((INSTALL[name] for name in machine.family.split() if name in INSTALL), None)
         return "Install bubblewrap: " + (f"sudo {install} bubblewrap." if install else "it is a package of the system.")
-    if "nknown option" in symptom:
-        return f"This bubblewrap is too old ({symptom}): 0.8 or newer is needed, as in Debian 12 and Ubuntu 24.04."
     if machine.namespaces == "0":
         return "User namespaces are switched off: sudo sysctl user.max_user_namespaces=10000."
     if machine.clone == "0":
