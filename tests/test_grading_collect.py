@@ -110,6 +110,7 @@ MINE = {
     "a longer id": "s-1-b.ipynb",
     "a short id": "7.ipynb",
     "two namesakes and an id": "王伟_20230005.ipynb",
+    "moodle, and a student who plays Moodle": "张三_1_assignsubmission_file_x_2_assignsubmission_file_y.ipynb",
     "txt": "20230002.ipynb.txt",
     "zip": "20230002.zip/hw.ipynb",
 }
@@ -120,6 +121,7 @@ WHOSE = {
     "moodle, blind": "20230002", "id": "20230002", "id and more": "20230002", "id beside a name": "20230001",
     "folder": "20230002", "name": "20230001", "name of two words": "s-1-b", "accents taken away": "20230003",
     "decomposed": "20230003", "full width": "20230002", "e-mail": "20230001", "a longer id": "s-1-b",
+    "moodle, and a student who plays Moodle": "20230001",
     "a short id": "7", "two namesakes and an id": "20230005", "txt": "20230002", "zip": "20230002",
 }  # fmt: skip
 
@@ -340,6 +342,20 @@ def test_numbers_that_only_look_like_canvas_s(course, tmp_path):
     }
     collect(course, "tiny", packed(tmp_path / "d.zip", entries), deadline="2026-11-01")
     assert [one["late"] for one in records(course).values()] == [True, True]
+
+
+@pytest.mark.parametrize("name", ["20230001/hw_1_2_final.ipynb", "张三_1_2_hw.ipynb"])
+def test_a_student_cannot_be_in_time_by_the_name_of_his_file(course, tmp_path, name):
+    entries = {name: answered(course, "20230001"), "20230002.ipynb": answered(course, "20230002")}
+    collect(course, "tiny", packed(tmp_path / "d.zip", entries), deadline="2026-11-01")
+    assert records(course)["20230001"]["late"] is True
+
+
+def test_two_notebooks_in_one_zip_from_canvas(course, tmp_path):
+    data = zipped({"hw.ipynb": answered(course, "20230001"), "other.ipynb": b"{}"})
+    path = packed(tmp_path / "d.zip", {"zhangsan_501_7001_a.zip": data, "lisi_LATE_502_7002_a.ipynb": b"{}"})
+    collect(course, "tiny", path, deadline="2026-11-01")
+    assert [one["late"] for one in records(course).values()] == [False, True]
 
 
 def test_which_of_two_notebooks(course, tmp_path):

@@ -280,10 +280,3 @@ def test_the_page_is_text_in_both_languages_and_nobody_s_variant(course):
     (course.folder / "secret.key").unlink()
     release(course, TINY)
     assert course.of("tiny", "page", "tiny.ipynb").read_bytes() == first
-
-
-def test_a_class_of_a_thousand(tmp_path):
-    """One variant for all, so that the test is short; what grows with the class is written for each."""
-    course = make_class(tmp_path, "student_id,name\n" + "".join(f"{n},学生{n}\n" for n in range(1000)))
-    assert release(course, TINY, language="zh", same_for_all=True) == 1000
-    assert len(list(course.of("tiny", "students").iterdir())) == 1000

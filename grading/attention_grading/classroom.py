@@ -4,7 +4,9 @@ roster.csv  secret.key
 NAME/master/        the two files of the assignment as they were released
 NAME/students/      a notebook for each student, or one for all
 NAME/page/          the public page
+NAME/received/      the files as they came
 NAME/submissions/   the answers of each student in a clean notebook
+NAME/collected.json what came: whose, when, what was repaired, what a human must look at
 NAME/grades/        one record a student
 NAME/feedback/      one page a student
 """

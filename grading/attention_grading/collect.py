@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import tempfile
+import unicodedata
 from dataclasses import dataclass, field
 from datetime import datetime, time
 from pathlib import Path, PurePosixPath
@@ -79,7 +80,7 @@ class Master:
         released = read_json(classroom.of(name, "release.json"))
         if not released:
             raise Problem(f"{name} was not released in this class: release it first (attn release).")
-        self.assignment = Assignment(classroom.of(name, "master", name))
+        self.assignment = Assignment(classroom.of(name, "master", f"{name}.ipynb"))
         self.secret = classroom.secret()
         if released.get("secret") != fingerprint(self.secret):
             raise Problem(
@@ -209,11 +210,12 @@ def matches_of(path, master, found, result):
         return {}
     if not Path(path).is_file():
         raise Problem(f"{path} is not there: a CSV file with the columns file and student_id.")
-    decided, names = {}, {file.name for file in found}
+    decided, names = {}, {file.name.strip() for file in found}
     for row in read_table(path):
         if not {"file", "student_id"} <= set(row):
             raise Problem(f"{path} needs the columns file and student_id; it has {', '.join(row)}.")
-        file, student = row["file"].strip(), row["student_id"].strip()
+        file = unicodedata.normalize("NFC", row["file"]).strip()
+        student = unicodedata.normalize("NFC", row["student_id"]).strip()
         if student and student not in master.students:
             raise Problem(f"{path}: {student} is not in the roster.")
         if student and file not in names:
@@ -227,12 +229,11 @@ def sorted_out(found, master, decided):
     """-> ({student: [(File, Found), …]}, unmatched)"""
     whose, theirs, nobodys = Whose(master.students.values()), {}, []
     pairs = [(file, whose.of(file.names)) for file in found]
-    orders = [who.order for _, who in pairs if who.order]
-    if len(set(orders)) < len(orders):  # Canvas's numbers are all different: these names only look like Canvas's
+    if not from_canvas(pairs):
         pairs = [(file, dataclasses.replace(who, late=None, order=None)) for file, who in pairs]
     for file, who in pairs:
-        if file.name in decided:
-            who = dataclasses.replace(who, student=decided[file.name], look=[])
+        if file.name.strip() in decided:
+            who = dataclasses.replace(who, student=decided[file.name.strip()], look=[])
         if who.student:
             theirs.setdefault(who.student, []).append((file, who))
         else:
@@ -241,6 +242,16 @@ def sorted_out(found, master, decided):
     unmatched += [entry(file, file.fault["en"]) for file, _ in nobodys if file.fault]
     plain = [one for one in nobodys if not one[0].path and not one[0].fault]
     return theirs, unmatched + alone(plain, [file for file in found if file.path or file.fault])
+
+
+def from_canvas(pairs):
+    """Whether a download is Canvas's, whose mark LATE can be believed: some students call their files like that.
+
+    Canvas names every file, and gives each a number of its own.
+    """
+    orders = {who.part: who.order for _, who in pairs if who.order}
+    named = sum(who.late is not None for _, who in pairs)
+    return 2 * named > len(pairs) and len(set(orders.values())) == len(orders)
 
 
 def by_their_own_word(nobodys, theirs, master):

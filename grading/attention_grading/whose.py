@@ -15,7 +15,7 @@ from attention_grading.transplant import note
 CANVAS = re.compile(
     r"(?:(?P<name>.+?)_)??(?P<late>late_)?(?P<user>\d+)_(?:(?P<file>\d+)_(?P<own>.+)|(?:text|link)\.html)", re.I
 )
-MOODLE = re.compile(r"(?P<name>.+)_(?P<user>\d+)_assignsubmission_[a-z]+_?(?P<own>.*)", re.I)
+MOODLE = re.compile(r"(?P<name>.+?)_(?P<user>\d+)_assignsubmission_[a-z]+_?(?P<own>.*)", re.I)
 HAN = "\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 WORD = re.compile(rf"[{HAN}]+|(?:(?![{HAN}])[^\W_])+")
 MOST_WORDS = 60  # of a name that are looked at
@@ -29,6 +29,7 @@ class Found:
     look: list = field(default_factory=list)
     late: bool | None = None  # what Canvas says; None: it does not
     order: int | None = None  # Canvas's number of the file: a later file has a larger one
+    part: str = ""  # the part of the path that Canvas named
 
 
 def fold(text):
@@ -89,8 +90,9 @@ class Whose:
     def of_path(self, path):
         found, chosen, unknown = Found(), None, False
         for part in re.sub(r"\.zip(?=/)", "", path, flags=re.I).split("/"):
-            hits, own, lms = self.of_part(part, found)
-            unknown = unknown or (lms and not hits and chosen is None)
+            own_word = unknown or chosen is not None  # below the LMS's part a student may call things as he likes
+            hits, own, lms = (self.hits(stem(part)), "", False) if own_word else self.of_part(part, found)
+            unknown = unknown or (lms and not hits)
             for sets in (hits, self.hits(own)):
                 if sets:
                     chosen = self.weighed(chosen, sets, part, found)
@@ -117,13 +119,12 @@ class Whose:
         if canvas and not canvas["name"] and canvas["user"] in self.ids:
             canvas = None  # a student's own name for the file that begins with the id
         match = moodle or canvas
-        stem = re.sub(r"(\.[A-Za-z]\w{0,5})+$", "", part)
         if not match:
-            return self.hits(stem), "", False
+            return self.hits(stem(part)), "", False
         named = self.hits(match["name"] or "")
         numbered = self.lms.get(match["user"])
         if match is canvas:
-            found.late, found.order = bool(canvas["late"]), int(canvas["file"] or 0)
+            found.late, found.order, found.part = bool(canvas["late"]), int(canvas["file"] or 0), part
         if moodle:  # its number is of the submission, unless names are hidden
             sets = named or ([numbered] if numbered else [])
         else:
@@ -138,7 +139,7 @@ class Whose:
                             f"Only the number {match['user']} in the file's name says whose this is.",
                         )
                     )
-        return sets, re.sub(r"(\.[A-Za-z]\w{0,5})+$", "", match["own"] or ""), True
+        return sets, stem(match["own"] or ""), True
 
     def weighed(self, chosen, sets, part, found):
         """Who remains after one more part of the path; an empty set: it contradicts itself."""
@@ -168,6 +169,11 @@ class Whose:
         ids = sorted(ids)
         words = [f"{i} {self.students[i].name}".strip() for i in ids[:4]]
         return ", ".join(words + (["…"] if len(ids) > 4 else []))
+
+
+def stem(part):
+    """A name without its endings."""
+    return re.sub(r"(\.[A-Za-z]\w{0,5})+$", "", part)
 
 
 def forms(name):
