@@ -121,10 +121,8 @@ def release(options):
         step.write_page(options.master, options.page)
         return print(f"▸ the public page is in {options.page}")
     classroom = Classroom(options.folder)
-    count, folder = step.release(
-        classroom, options.master, options.lang, options.same_for_all, options.replace, progress=True
-    )
-    print(f"▸ {count} notebooks written to {folder / 'students'}, the public page to {folder / 'page'}")
+    count = step.release(classroom, options.master, options.lang, options.same_for_all, options.replace, progress=True)
+    print(f"▸ notebooks written: {count}. They are in the class, in the assignment's folder students.")
 
 
 def collect(options):
