@@ -84,6 +84,7 @@ def parser():
 
     one = step("mark", mark, "write the answers to mark by hand to a sheet, or read the marks from it")
     one.add_argument("--import", dest="sheet", metavar="FILE", help="read the points and comments of this sheet")
+    one.add_argument("--anonymous", action="store_true", help="without names, for marking that cannot know whose it is")
     one.add_argument("--gradebook", metavar="FILE", help="write all marks into an nbgrader gradebook")
 
     one = step("feedback", feedback, "write a page for each student")
@@ -121,7 +122,9 @@ def release(options):
         step.write_page(options.master, options.page)
         return print(f"▸ the public page is in {options.page}")
     classroom = Classroom(options.folder)
-    count = step.release(classroom, options.master, options.lang, options.same_for_all, options.replace, progress=True)
+    count = step.release(
+        classroom, options.master, options.lang, options.same_for_all, options.replace, progress=watched()
+    )
     print(f"▸ notebooks written: {count}. They are in the class, in the assignment's folder students.")
 
 
@@ -130,7 +133,7 @@ def collect(options):
 
     report = step(
         Classroom(options.folder), options.name, options.download, options.deadline, options.matches, options.replace,
-        progress=True,
+        progress=watched(),
     )  # fmt: skip
     print(report)
 
@@ -140,15 +143,18 @@ def grade(options):
     from attention_grading.sandbox import protections
 
     if options.check:
-        for protection in protections():
-            print(protection)
-        return
+        found = protections()
+        for protection in found:
+            print(f"{'✓' if protection.works else '✗'} {protection.name}")
+        for remedy in dict.fromkeys(protection.remedy for protection in found if not protection.works):
+            print(f"  {remedy}")
+        sys.exit(0 if all(protection.works for protection in found) else 1)
     if not options.name:
         raise Problem("Say which assignment to grade: attn grade NAME. (attn grade --check tries the sandbox.)")
     print(
         step.grade(
             Classroom(options.folder), options.name, options.jobs, not options.unsafe, options.again, options.student,
-            options.scheduler, progress=True,
+            options.scheduler, progress=watched(),
         )
     )  # fmt: skip
 
@@ -157,28 +163,54 @@ def mark(options):
     from attention_grading import gradebook
     from attention_grading import mark as step
 
-    classroom = Classroom(options.folder)
+    classroom, name = Classroom(options.folder), options.name
     if options.sheet:
-        print(step.import_marks(classroom, options.name, options.sheet))
+        done = step.import_marks(classroom, name, options.sheet)
+        print(f"▸ marked: {done.marked}, still open: {done.open}")
     if options.gradebook:
-        print(gradebook.to_gradebook(classroom, options.name, options.gradebook))
+        entered = gradebook.to_gradebook(classroom, name, options.gradebook)
+        print(f"▸ {options.gradebook} holds the marks of {entered.written} students")
+        print_those("nothing for", entered.without)
     if not options.sheet and not options.gradebook:
-        print(step.export_answers(classroom, options.name))
+        found = step.export_answers(classroom, name, options.anonymous, progress=watched())
+        print(f"▸ to mark: {found.open}, marked already: {found.marked}")
+        print(f"  read {classroom.of(name, 'marking.html')}, fill in {classroom.of(name, 'marking.csv')}, then:")
+        print(f"  attn mark {name} --import {classroom.of(name, 'marking.csv')}")
 
 
 def feedback(options):
     from attention_grading.feedback import feedback as step
 
-    print(step(Classroom(options.folder), options.name, options.lang, progress=True))
+    classroom = Classroom(options.folder)
+    pages = step(classroom, options.name, options.lang, progress=watched())
+    print(f"▸ {pages.written} pages are in {classroom.of(options.name, 'feedback')}")
+    print_those("an answer is still to be marked:", [(student, "") for student in pages.open])
+    print_those("no page:", pages.without)
 
 
 def export(options):
     from attention_grading.export import export as step
 
-    print(f"▸ {step(Classroom(options.folder), options.name, options.lms, options.to)}")
+    path, remarks = step(Classroom(options.folder), options.name, options.lms, options.to)
+    print("\n  ".join([f"▸ the marks are in {path}", *remarks]))
 
 
 def status(options):
     from attention_grading.standing import status as step
 
     print(step(Classroom(options.folder), options.name))
+
+
+def print_those(title, those, most=5):
+    """The students of a list, each with a reason; of many, how many more."""
+    if those:
+        print(f"  {title}")
+    for student, why in those[:most]:
+        print(f"    {student.id} {student.name}" + (f": {why}" if why else ""))
+    if len(those) > most:
+        print(f"    and {len(those) - most} more")
+
+
+def watched():
+    """Whether somebody looks on, to whom progress may be shown."""
+    return sys.stderr.isatty()
