@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import exercise_checks as checks
 import pytest
+
 from attention_grading import Mistake
 from attention_grading.assignment import Assignment
 
