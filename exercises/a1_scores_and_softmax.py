@@ -126,9 +126,9 @@ WEIGHTS = Question(
     parts=(
         Part(1, "查询和键一样多", "as many queries as keys", array(4, 4)),
         Part(1, "前面还有一个轴", "one more axis in front", array(2, 3, 5)),
-        Part(1, "分数都在 2000 左右", "all scores near 2000", array(3, 4, around=2000)),
-        Part(1, "分数都在 −2000 左右", "all scores near −2000", array(3, 4, around=-2000)),
-        Part(1, "差距有几千", "gaps of thousands", array(3, 4, spread=2000)),
+        Part(1, "分数都在 5000 左右", "all scores near 5000", array(3, 4, around=5000)),
+        Part(1, "分数都在 −5000 左右", "all scores near −5000", array(3, 4, around=-5000)),
+        Part(1, "差距有几千", "gaps of thousands", array(3, 4, spread=5000)),
         Part(1, "整数", "whole numbers", array(4, 6, decimals=0)),
     ),
     mistakes=(

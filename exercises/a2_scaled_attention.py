@@ -78,6 +78,16 @@ def qkv(n_q, n_k, d_k, d_v, *batch, **how):
     return draw
 
 
+def confused(name, at):
+    """Rows and columns of one argument are exchanged, where its shape does not show it."""
+
+    def gives(v, *given):
+        n, m = given[at].shape[-2:]
+        return (another(capped, name) if n == m else capped)(v, *given)
+
+    return gives
+
+
 CAPPED = Question(
     function="capped_attention", reference=capped, example=qkv(2, 3, 2, 2),
     choices={
@@ -96,8 +106,8 @@ CAPPED = Question(
         Mistake("封顶与缩放的先后不对。", "Capping and scaling are in the wrong order.", another(capped, "at")),
         Mistake("缩放的办法不对。", "The scores are not scaled as asked.",
                 another(capped, "scale", lambda scale: "width" if scale == "root" else "root")),
-        Mistake("数组 K 的行与列弄反了。", "Rows and columns of the array K are confused.", another(capped, "keys")),
-        Mistake("数组 V 的行与列弄反了。", "Rows and columns of the array V are confused.", another(capped, "values")),
+        Mistake("数组 K 的行与列弄反了。", "Rows and columns of the array K are confused.", confused("keys", 1)),
+        Mistake("数组 V 的行与列弄反了。", "Rows and columns of the array V are confused.", confused("values", 2)),
     ),
 )  # fmt: skip
 

@@ -119,15 +119,23 @@ def results(question, v, arguments):
 
 
 def check_mistakes(question):
-    """For every variant each known mistake loses points and is named in at least one part."""
+    """For every variant each known mistake loses points and is named in at least one part, and whoever makes none of
+    them is told so: none of them breaks down on the arguments of any part."""
     for number, v in enumerate(every_variant(question.choices)):
         mistakes = tuple(replace(mistake, gives=remembered(mistake.gives)) for mistake in question.mistakes)
         asked = replace(question, reference=remembered(question.reference), mistakes=mistakes)
+        call = here({question.function: lambda *given, v=v, asked=asked: unknown(asked.reference(v, *given))})
+        assert [part["points"] for part in judge("", asked, v, number, call)["parts"]] == [0] * len(question.parts)
         for mistake in mistakes:
             call = here({question.function: lambda *arguments, v=v, gives=mistake.gives: gives(v, *arguments)})
             whys = [part["why"] for part in judge("", asked, v, number, call)["parts"] if part["why"]]
             assert mistake.en in [why["en"] for why in whys], (mistake.en, vars(v), whys)
             assert mistake.zh in [why["zh"] for why in whys]
+
+
+def unknown(result):
+    """A wrong result of the right shape that comes from no known mistake."""
+    return tuple(value + 12345.678 for value in arrays(result))
 
 
 def remembered(function):
@@ -236,3 +244,12 @@ def check_canaries(assignment):
         assert all(f"canary-{name}-{key}" in guide for key in assignment.written), f"no marking guide in {lang}"
     for notebook in [page(assignment), *(student_notebook(assignment, SECRET, "1", x) for x in ("zh", "en", "both"))]:
         assert "canary" not in nbformat.writes(notebook)
+
+
+def check_marking(assignment):
+    """The steps of each marking guide, which begin like "- 2 points" or "- 2 分", sum to the points of the question."""
+    for cell in nbformat.read(assignment.notebook, as_version=4).cells:
+        if "marking" in tags(cell):
+            [key] = set(re.findall(r"canary-\w+-(q\d+)", cell.source))
+            steps = re.findall(r"(?m)^- ([\d.]+) (?:points?|分)", cell.source)
+            assert sum(map(float, steps)) == assignment.written[key].points, cell.source

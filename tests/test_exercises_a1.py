@@ -35,3 +35,7 @@ def test_every_variant_reads_well_in_both_languages():
 
 def test_no_solution_leaks():
     checks.check_canaries(A1)
+
+
+def test_the_steps_of_the_marking_guide_sum_to_the_points():
+    checks.check_marking(A1)
