@@ -13,7 +13,7 @@ import pytest
 from attention_grading import Problem, sandbox
 
 SOFTMAX = "def softmax(x):\n    return x / x.sum(-1, keepdims=True)\n"
-ATTENTION = "def attention(Q, K, V):\n    return softmax(Q @ K.T) @ V\n"
+ATTENTION = "def attention(Q, K, V):\n    return Q @ K.T @ V\n"
 PRELUDE = '''import ctypes, os, sys
 import numpy as np
 done = []
@@ -342,7 +342,7 @@ np.asarray = np.array = np.frombuffer = lambda *a, **k: None
         before="""import glob
 for path in sys.path + ["/usr/lib/python3", "/usr/local/lib/python3.11"]:
     for folder in glob.glob(path + "/*-packages"):
-        if set(os.listdir(folder)) - {"numpy", "numpy.libs", "attention_grading"}: done.append(1)
+        if set(os.listdir(folder)) - {"numpy", "numpy.libs"}: done.append(1)
 """
     ),
     "environment": Attack(before="if 'ATTN_CANARY' in os.environ or len(os.environ) > 8: done.append(1)"),

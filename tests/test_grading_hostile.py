@@ -64,7 +64,6 @@ def world(tmp_path, monkeypatch):
     copy = tmp_path / "child.py"  # so that our processes are known by their command
     shutil.copy(sandbox.child.__file__, copy)
     monkeypatch.setattr(sandbox, "child_file", lambda: str(copy))
-    sandbox.readable.cache_clear()
     knocks, name = [], f"attn-{os.getpid()}-{tmp_path.name}"
     tcp = socket.create_server(("127.0.0.1", 0))
     abstract = socket.socket(socket.AF_UNIX)
@@ -77,7 +76,6 @@ def world(tmp_path, monkeypatch):
     for listener in (tcp, abstract):
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-    sandbox.readable.cache_clear()
 
 
 def listen(listener, knocks):

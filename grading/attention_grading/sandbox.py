@@ -266,8 +266,11 @@ class Process:
             with theirs, contextlib.ExitStack() as ends:
                 about, tell = pipe(ends)  # along which bubblewrap tells the number of the process inside
                 rules = filter_pipe(ends) if safe else None
-                run = functools.partial(python, theirs.fileno(), seconds=seconds)
-                command = sandboxed(run(packages()), tell, rules) if safe else run(numpy_alone(folder))
+                run = functools.partial(python, theirs.fileno(), seconds)
+                if safe:
+                    command = sandboxed(run(packages(), INSIDE), tell, rules)
+                else:
+                    command = run(numpy_alone(folder), child_file())
                 self.start(command, folder or "/", [fd for fd in (theirs.fileno(), tell, rules) if fd is not None])
                 undo.callback(self.kill)
                 theirs.close()
@@ -398,9 +401,12 @@ def filter_pipe(ends):
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "LC_ALL": "C.UTF-8", "HOME": "/tmp", "PATH": "/usr/bin"}  # nothing of ours
 
 
-def python(descriptor, folder, seconds):
+INSIDE = "/child.py"
+
+
+def python(descriptor, seconds, folder, program):
     """Python without site-packages, without our environment, and without bytecode to write."""
-    return [executable(), "-I", "-S", "-B", "-X", "utf8", child_file(), str(descriptor), str(folder), str(seconds)]
+    return [executable(), "-I", "-S", "-B", "-X", "utf8", program, str(descriptor), str(folder), str(seconds)]
 
 
 def executable():
@@ -429,11 +435,11 @@ def numpy_alone(folder):
 
 @functools.cache
 def readable():
-    """What the student's code can read.   -> the system's libraries and Python, NumPy and the code that calls it"""
+    """What the student's code can read, besides child.py.   -> the system's libraries and Python, NumPy"""
     roots = [Path(root) / name for root in ("/", "/usr", sys.base_prefix) for name in ("lib", "lib32", "lib64")]
     libraries = [path for path in roots if path.is_dir() and not path.is_symlink()]
     more = [path for path in map(Path, (executable(), "/etc/ld.so.cache", "/etc/alternatives")) if path.exists()]
-    return list(dict.fromkeys(libraries + more)), [*numpy_parts(), Path(child_file())]
+    return list(dict.fromkeys(libraries + more)), numpy_parts()
 
 
 @functools.cache
@@ -468,6 +474,7 @@ def sandboxed(command, tell=None, rules=None):
     mounts += [word for path in covered() for word in ("--tmpfs", path)]
     mounts += [word for path in last for word in ("--ro-bind", path, path)]
     mounts += [word for path in covered() for word in ("--remount-ro", path)]
+    mounts += ["--ro-bind", child_file(), INSIDE]
     for path in map(Path, ("/lib", "/lib32", "/lib64")):
         mounts += ["--symlink", os.readlink(path), path] if path.is_symlink() else []
     for name in ("null", "zero", "random", "urandom"):
