@@ -158,7 +158,7 @@ def test_records_are_the_same_for_any_number_of_jobs(classroom, monkeypatch):
 
 def test_jobs_run_at_the_same_time(classroom, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
 
     class Meeting(Here):
         def __enter__(self):
@@ -270,7 +270,7 @@ def test_a_submission_that_cannot_be_read_or_is_huge_fails_alone(classroom, monk
     classroom.of("tiny", "submissions", "２０.ipynb").write_text('{"cells": []}')
     assert grade(classroom, "tiny", students=["2024001", "f", "２０"]) == "tiny: 1 graded, 2 failed, 0 unchanged."
     reasons = {id: record.get("reason") for id, record in kept(classroom).items()}
-    assert "2024001.ipynb) is no notebook that can be read: ask for another" in reasons["2024001"]
+    assert reasons["2024001"].startswith("What came is no notebook that can be read. It lies in ")
     assert "f.ipynb is larger than" in reasons["f"] and reasons["２０"] is None
 
 
@@ -348,19 +348,21 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(classroom, monke
             begun.append(self)
             if len(begun) == 3:
                 signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-                assert stopping.wait(20)
+                assert stopping.wait(60)
             return super().__enter__()
 
     class Pool(ThreadPoolExecutor):
-        def shutdown(self, *args, **options):
+        def shutdown(self, wait=True, **options):
+            super().shutdown(wait=False, **options)
             stopping.set()
-            super().shutdown(*args, **options)
+            super().shutdown(wait=wait)
 
     monkeypatch.setattr(module.sandbox, "Session", Interrupted)
     monkeypatch.setattr(module, "ThreadPoolExecutor", Pool)
     with pytest.raises(Problem, match="Stopped: [012] of 5 are graded and kept; the same command goes on") as stopped:
         grade(classroom, "tiny")
     done = files(classroom)
+    assert len(begun) == 3
     assert int(re.search(r"\d", str(stopped.value))[0]) <= len(done) <= 2  # a record may be written as the signal comes
     assert done.items() <= whole.items()
     grade(classroom, "tiny")
@@ -535,8 +537,8 @@ def test_a_worker_that_is_killed_costs_nobody_a_mark(classroom, dask, tmp_path):
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
     said = grade(classroom, "tiny", again=True, scheduler=dask.address)
-    killer.join(20)
-    assert stuck.wait(20) == -signal.SIGKILL
+    killer.join(60)
+    assert stuck.wait(60) == -signal.SIGKILL
     assert said == "tiny: 5 graded, 0 failed, 0 unchanged."
     assert files(classroom) == local
 
@@ -553,7 +555,6 @@ def test_a_scheduler_that_is_killed_is_a_sentence(classroom, tmp_path, monkeypat
             return keep(*given)
 
         monkeypatch.setattr(module, "keep", keep_and_kill)
-        monkeypatch.setattr(module, "PATIENCE", 1)
         with pytest.raises(Problem, match="The scheduler is gone: what is graded is kept"):
             grade(classroom, "tiny", scheduler=dask.address)
         assert 1 <= len(kept(classroom)) < 5

@@ -73,7 +73,7 @@ def test_after_grading_and_before_marking(classroom):
     ]
     assert [s.total for s in found.values()] == [None, None, 0, 0, None, None]
     assert found["2024002"].record["questions"]["q1"]["points"] == 1
-    assert "is no notebook that can be read" in found["f"].record["reason"]
+    assert found["f"].record["reason"].startswith("It is a PDF. It lies in ")
     assert found["f"].look == [{"zh": "是 PDF。", "en": "It is a PDF."}]
 
 
@@ -159,7 +159,7 @@ def test_no_points_out_of_nothing_whatever_is_there(classroom):
     marks = {"none": {}, "written": {"q3": 4}, "all": {"q1": 0.5, "q2": 1, "q3": 4}}
     seen = set()
     for came, record, marked, blank in itertools.product(("no", "unreadable", "yes"), records, marks, (True, False)):
-        entry = {"sha": "now", "readable": came == "yes", "blank": ["q3"] if blank else []}
+        entry = {"sha": "now", "readable": came == "yes", "blank": ["q3"] if blank else [], "look": []}
         write_json(classroom.of("tiny", "collected.json"), {"students": {student.id: entry} if came != "no" else {}})
         if records[record]:
             write_json(classroom.of("tiny", "grades", f"{student.file}.json"), records[record])
@@ -209,7 +209,7 @@ def test_status_of_one_assignment(classroom, monkeypatch):
         "  and 1 more\n"
         "\n"
         "Look at these:\n"
-        "  f  Bo  The file that came (tiny/received/f.ipynb) is no notebook that can be read: a…\n"
+        "  f  Bo  It is a PDF. It lies in tiny/received: ask for another, or give the points by…\n"
         "\n"
         "Next: attn mark tiny"
     )
@@ -298,3 +298,14 @@ def test_totals_are_decimal(classroom):
     """0.1 + 0.2 is 0.3 on a list of marks."""
     mark(classroom, e={"q1": 0.1, "q2": 0.2, "q3": 0})
     assert by_id(classroom)["e"].total == 0.3 != math.nextafter(0.3, 1)
+
+
+def test_why_somebody_failed_is_said_once(classroom):
+    """Before grading by who collected; after it by the grader, in whose reason that stands."""
+    for grading_ in (lambda: None, lambda: grade(classroom, "tiny")):
+        grading_()
+        line = next(line for line in status(classroom, "tiny").splitlines() if "Bo" in line)
+        assert line.count("It is a PDF.") == 1 and "more)" not in line
+    hand_in(classroom, {"f": {}}, readable=False)
+    classroom.of("tiny", "grades", "f.json").unlink()
+    assert "What came is no notebook that can be read." in status(classroom, "tiny")

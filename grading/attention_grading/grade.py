@@ -106,7 +106,7 @@ def collected(classroom, name):
     if kept is None:
         return {}
     entries = kept.get("students") if isinstance(kept, dict) else None
-    needed = {"sha", "readable", "blank"}
+    needed = {"sha", "readable", "blank", "look"}
     if not isinstance(entries, dict) or not all(isinstance(e, dict) and needed <= e.keys() for e in entries.values()):
         raise Problem(f"{path} is damaged: attn collect {name} DOWNLOAD --replace makes it again.")
     return entries
@@ -119,17 +119,16 @@ def record(classroom, name, student):
     except Problem:
         return None
     needed = {"student", "status", "submission", "master", "task", "questions", "notes"}
-    usable = isinstance(kept, dict) and needed <= kept.keys() and kept["student"] == student.id
-    return kept if usable and isinstance(kept["questions"], dict) else None
+    usable = isinstance(kept, dict) and needed <= kept.keys() and isinstance(kept["questions"], dict)
+    return kept if usable else None
 
 
 def task_of(classroom, assignment, secret, student, same_for_all, entry, safe):
     """All that grade_one needs."""
     if not entry["readable"]:
-        raise Problem(
-            f"The file that came ({classroom.of(assignment.name, 'received', student.file + '.ipynb')}) is no notebook "
-            "that can be read: ask for another, or give the points by hand."
-        )
+        why = " ".join(look["en"] for look in entry["look"]) or "What came is no notebook that can be read."
+        came = classroom.of(assignment.name, "received")
+        raise Problem(f"{why} It lies in {came}: ask for another, or give the points by hand.")
     whose = "" if same_for_all else student.id
     return {
         "student": student.id,

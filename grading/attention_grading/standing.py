@@ -63,7 +63,7 @@ def of_student(assignment, student, entry, marks, kept):
         student, status, bool(entry and entry.get("late")), points, of,
         round(math.fsum(points.values()), 6) if complete else None, kept,
         {key: mark["comment"] for key, mark in marks.items() if mark.get("comment")},
-        entry.get("look", []) if entry else [],
+        entry["look"] if entry else [],
     )  # fmt: skip
 
 
@@ -137,8 +137,11 @@ def looks(all_):
     rows = []
     for s in all_:
         reasons = [look["en"] for look in s.look]
-        if s.status == "failed":
-            reasons.insert(0, (s.record or {}).get("reason", "The file that came cannot be read."))
+        if s.status == "failed" and s.record:
+            why = s.record.get("reason", "")
+            reasons = [why] + [reason for reason in reasons if reason not in why]
+        elif s.status == "failed":
+            reasons = reasons or ["What came is no notebook that can be read."]
         if reasons:
             reason = reasons[0] + (f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else "")
             rows.append([shortened(s.student.id, 20), shortened(s.student.name, 20), shortened(reason, 78)])
