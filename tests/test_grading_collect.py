@@ -13,6 +13,7 @@ from grading_class import TINY, make_class
 
 from attention_grading import Problem
 from attention_grading import download as download_module
+from attention_grading.classroom import Student
 from attention_grading.collect import MOST_LINES, collect
 from attention_grading.release import release
 from attention_grading.whose import Whose
@@ -131,6 +132,13 @@ def test_whose_a_file_is(course, kind):
     found = Whose(course.roster()).of((MINE[kind],))
     assert (found.student, found.look) == (WHOSE[kind], [])
     assert found.late == (None if "canvas" not in kind else "late" in kind or "lower" in kind)
+
+
+def test_an_id_or_name_within_another_is_not_meant():
+    whose = Whose([Student("2023-1", "Li Wei"), Student("2023-1-b", "Li Wei Min")])
+    assert whose.of(("2023-1-b_hw.ipynb",)).student == "2023-1-b"
+    assert whose.of(("2023-1_hw.ipynb",)).student == "2023-1"
+    assert whose.of(("Li Wei Min hw.ipynb",)).student == "2023-1-b"
 
 
 NOBODYS = [

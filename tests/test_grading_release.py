@@ -11,7 +11,7 @@ from grading_class import TINY, make_class
 
 from attention_grading import Problem
 from attention_grading.assignment import Assignment
-from attention_grading.release import PLACEHOLDER, STUB, release, run_master
+from attention_grading.release import PLACEHOLDER, STUB, release, run_master, write_page
 
 ROSTER = "student_id,name,language\ns1,张三,zh\ns2,Li,en\ns3,王五,both\ns4,Mia,\n"
 
@@ -44,7 +44,7 @@ def changed(tmp_path, module=lambda text: text, cells=lambda cells: None):
 
 
 def test_everybody_gets_a_valid_notebook_in_his_language(course):
-    assert release(course, TINY, language="en") == 4
+    assert release(course, TINY, language="en") == (4, course.of("tiny"))
     tags = {"s1": "lang-zh", "s2": "lang-en", "s3": None, "s4": "lang-en"}
     for student, only in tags.items():
         made = notebook(course, student)
@@ -115,16 +115,16 @@ def test_the_same_for_all(course):
 
 
 def test_who_comes_late_gets_his_and_nobody_s_is_touched(course):
-    assert release(course, TINY) == 4
+    assert release(course, TINY)[0] == 4
     mine = course.of("tiny", "students", "s1.ipynb")
     mine.write_text("touched by hand")
     before = everything(course)
     (course.folder / "roster.csv").write_text(ROSTER + "s5,Late,zh\n", "utf-8")
-    assert release(course, TINY) == 1
+    assert release(course, TINY)[0] == 1
     after = everything(course)
     assert {file.name for file in after.keys() - before.keys()} == {"s5.ipynb"}
     assert all(after[file] == data for file, data in before.items())
-    assert release(course, TINY) == 0
+    assert release(course, TINY)[0] == 0
 
 
 def test_another_release_refuses_without_replace(course, tmp_path):
@@ -141,10 +141,10 @@ def test_another_release_refuses_without_replace(course, tmp_path):
         assert everything(course) == before
     course.of("tiny", "submissions").mkdir()
     course.of("tiny", "submissions", "s1.ipynb").write_text("handed in")
-    assert release(course, other, replace=True) == 4
+    assert release(course, other, replace=True)[0] == 4
     assert "# Another" in notebook(course, "s3").cells[1].source
     assert course.of("tiny", "submissions", "s1.ipynb").read_text() == "handed in"
-    assert release(course, other) == 0
+    assert release(course, other)[0] == 0
 
 
 def test_the_same_secret_makes_the_same_notebooks(course):
@@ -173,7 +173,7 @@ def test_an_interrupted_release_leaves_nothing_half(course, monkeypatch, stop_at
         with pytest.raises(KeyboardInterrupt):
             release(course, TINY)
     assert not course.of("tiny").exists()
-    assert release(course, TINY) == 4
+    assert release(course, TINY)[0] == 4
 
 
 def test_an_interrupted_replacement_leaves_the_old_release(course, tmp_path, monkeypatch):
@@ -280,3 +280,12 @@ def test_the_page_is_text_in_both_languages_and_nobody_s_variant(course):
     (course.folder / "secret.key").unlink()
     release(course, TINY)
     assert course.of("tiny", "page", "tiny.ipynb").read_bytes() == first
+
+
+def test_the_page_alone_needs_no_class(course, tmp_path):
+    release(course, TINY)
+    write_page(TINY, tmp_path / "deep" / "page.ipynb")
+    assert (tmp_path / "deep" / "page.ipynb").read_bytes() == course.of("tiny", "page", "tiny.ipynb").read_bytes()
+    with pytest.raises(Problem, match="solution of q1 fails"):
+        write_page(changed(tmp_path, cells=source("q1", "np.exp", "np.sin")), tmp_path / "other.ipynb")
+    assert not (tmp_path / "other.ipynb").exists()

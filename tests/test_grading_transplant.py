@@ -3,6 +3,7 @@
 import base64
 import copy
 import json
+import random
 from pathlib import Path
 
 import nbformat
@@ -452,6 +453,35 @@ def test_a_variant_of_another_student_changes_nothing_but_is_seen():
     other = json.loads(nbformat.writes(student_notebook(MASTER, b"s" * 32, "s7", "both")))
     clean, report = put(other)
     assert "q1_check: the check had been changed" in english(report.repaired)
+
+
+ODD = [
+    None, 0, -1, 1.5, True, "", "x", SOFTMAX, "\ud800", "\0", [], {}, [[]], [1, "a"], {"a": {}}, "q1", "q3", "code",
+    "markdown", "raw", {"nbgrader": {"grade_id": "q1"}}, {"a.png": {"image/png": "AA=="}},
+]  # fmt: skip
+
+
+def nodes(value, path=()):
+    """The paths to everything in a value."""
+    yield path
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield from nodes(value[key], (*path, key))
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_a_notebook_changed_at_random(seed):
+    chance, notebook = random.Random(seed), handed_in()
+    for _ in range(chance.randint(1, 8)):
+        *path, key = chance.choice([path for path in nodes(notebook) if path] or [("metadata",)])
+        there = notebook
+        for step in path:
+            there = there[step]
+        there[key] = copy.deepcopy(chance.choice(ODD))
+        if isinstance(there, list):
+            there.insert(chance.randint(0, len(there)), copy.deepcopy(chance.choice([*there, *ODD])))
+        elif chance.random() < 0.5:
+            there[chance.choice(["attachments", "id", "source", "cell_type", "metadata"])] = chance.choice(ODD)
+    put(notebook)
 
 
 def test_nothing_is_executed(tmp_path):

@@ -19,6 +19,7 @@ from attention_grading.judge import arrays, copies, here, judge_all
 
 STUB = "raise NotImplementedError  # ✎"
 PLACEHOLDER = "✎ 在此作答 · Your answer here"  # the same in each language, so that an untouched answer is known
+PUBLIC = b"the public page"  # no secret at all: everybody may see this variant
 SOLUTION = re.compile(r"^([ \t]*)### BEGIN SOLUTION\n.*?^[ \t]*### END SOLUTION[ \t]*$", re.M | re.S)
 TEMPLATE = jinja2.Environment(
     block_start_string="<%", block_end_string="%>", variable_start_string="<<", variable_end_string=">>",
@@ -28,7 +29,7 @@ TEMPLATE = jinja2.Environment(
 
 
 def release(classroom, master, language="both", same_for_all=False, replace=False, progress=False):
-    """Write the notebooks of an assignment into the class.   -> how many were written
+    """Write the notebooks of an assignment into the class.   -> (how many were written, the assignment's folder)
 
     Where the same master was released before, only who has no notebook yet gets one.
     """
@@ -63,7 +64,7 @@ def release(classroom, master, language="both", same_for_all=False, replace=Fals
     else:
         write_all(folder, assignment, made)
     write_json(folder / "release.json", new)
-    return len(getting)
+    return len(getting), folder
 
 
 def fingerprint(secret):
@@ -257,10 +258,18 @@ def run_master(assignment, variant):
 
 def page(assignment):
     """The public page: an example of the variants, in both languages, text only.   -> notebook"""
-    secret, cells = b"the public page", []  # no secret at all: everybody may see this variant
-    for cell in student_notebook(assignment, secret, "", "both").cells:
+    cells = []
+    for cell in student_notebook(assignment, PUBLIC, "", "both").cells:
         cell.metadata.pop("nbgrader", None)
         if cell.cell_type == "code":
             cell = nbformat.v4.new_markdown_cell(f"```python\n{cell.source}\n```", id=cell.id)
         cells.append(cell)
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
+
+
+def write_page(master, path):
+    """The public page alone, of a master whose solution is right."""
+    assignment = Assignment(master)
+    complain_of(assignment)
+    self_test(assignment, PUBLIC, "")
+    write(path, nbformat.writes(page(assignment)) + "\n")
