@@ -10,7 +10,7 @@ from grading_handed_in import class_of, hand_in
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_grading.classroom import Problem, read_json
+from attention_grading.classroom import Problem, read_json, read_table, write
 from attention_grading.mark import (
     COLUMNS,
     current_marks,
@@ -21,6 +21,7 @@ from attention_grading.mark import (
     same_id,
 )
 from attention_grading.markdown import formula, to_html
+from attention_grading.standing import standing
 
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 ROSTER = [
@@ -140,14 +141,14 @@ def test_every_complaint_at_once_and_nothing_imported(tmp_path):
     rows[8]["question"] = "q9"
     rows[8]["answer_code"] = "a1"
     rows += [rows[7] | {"points": "2"}, rows[7], rows[7] | {"student_id": "nobody", "answer_code": "a2"}, {}]
-    rows += [rows[7] | {"answer_code": ""}, rows[0] | {"points": "", "comment": "look again"}]
+    rows += [rows[7] | {"answer_code": "", "student_id": ""}, rows[0] | {"points": "", "comment": "look again"}]
     found = complaints(classroom, rows)
     wanted = [
         (2, "a name of a q3", "points", "above the maximum 5"), (3, "b", "points", "below 0"),
         (4, "c", "points", "not a number"), (5, "d", "points", "“2-May” is not a number"),
         (6, "e", "points", "not a number"), (7, "f", "points", "not a number"), (8, "g", "points", "not a number"),
-        (10, "i", "question", "q9 is none that is marked by hand (q3)"), (11, "h", "points", "differently"),
-        (13, "nobody", "student_id", "no such student"), (15, "h", "answer_code", "empty"),
+        (10, "i", "question", "q9 is none of q1, q2, q3"), (11, "h", "points", "differently"),
+        (13, "nobody", "student_id", "no such student"), (15, "name of h", "answer_code", "empty"),
         (16, "a", "points", "a comment and no points"),
     ]  # fmt: skip
     assert len(found) == len(wanted)
@@ -162,6 +163,31 @@ def test_rows_that_were_torn_apart_are_noticed(classroom):
     one["answer_code"], two["answer_code"] = two["answer_code"], one["answer_code"]
     found = complaints(classroom, [one | {"points": "1"}, two | {"points": "2"}])
     assert len(found) == 2 and all("sort whole rows" in text for text in found)
+
+
+def test_points_that_count_whatever_was_handed_in(tmp_path):
+    """A row without an answer's code: for an automatic question, and for a student who handed in nothing."""
+    classroom = class_of(tmp_path, ("s01", "One", "en"), ("s02", "Two", "en"))
+    hand_in(classroom, "s01", "The variance is $d$.")
+    rows = [
+        {"student_id": "s01", "question": "q1", "points": "0,5", "comment": "copied"},
+        {"student_id": "s02", "question": "q2", "points": "2", "comment": "told me in person"},
+    ]
+    import_marks(classroom, "tiny", saved(classroom, rows))
+    one, two = standing(classroom, "tiny")
+    assert one.points == {"q1": 0.5, "q2": 3, "q3": None} and one.comments == {"q1": "copied"}
+    assert two.points == {"q1": None, "q2": 2, "q3": None} and two.status == "missing"
+    assert export_answers(classroom, "tiny") == (0, 1)
+    again = {(row["student_id"], row["question"]): row for row in read_table(classroom.of("tiny", "marking.csv"))}
+    assert again["s02", "q2"]["comment"] == "told me in person" and again["s01", "q1"]["points"] == "0.5"
+    again["s02", "q2"]["points"] = "9"
+    [text] = complaints(classroom, again.values())
+    assert "s02" in text and "above the maximum 3" in text
+    again["s02", "q2"]["points"] = "1"
+    save = classroom.of("tiny", "marking.csv")
+    write(save, saved(classroom, again.values()).read_bytes())
+    with pytest.raises(Problem, match="has a mark that was not imported"):
+        export_answers(classroom, "tiny")
 
 
 def test_a_mark_does_not_pass_to_another_answer(classroom):

@@ -122,10 +122,9 @@ def release(options):
         step.write_page(options.master, options.page)
         return print(f"▸ the public page is in {options.page}")
     classroom = Classroom(options.folder)
-    count = step.release(
-        classroom, options.master, options.lang, options.same_for_all, options.replace, progress=watched()
-    )
-    print(f"▸ notebooks written: {count}. They are in the class, in the assignment's folder students.")
+    how = options.lang, options.same_for_all, options.replace
+    count, folder = step.release(classroom, options.master, *how, progress=watched())
+    print(f"▸ {count} notebooks are in {folder / 'students'}, the public page in {folder / 'page'}")
 
 
 def collect(options):

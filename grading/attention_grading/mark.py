@@ -3,6 +3,9 @@
 NAME/marking.csv   a row for each answer; points and comment are to be filled in
 NAME/marking.html  the same answers in the same order, with their questions and the marking guide
 NAME/marked.json   {student: {question: {"points", "comment", "answer"}}}, where answer is the code of what was marked
+
+A row of the sheet that names a student and any question, and has no answer_code, sets these points whatever was handed
+in and whatever the grader gave: after a talk with the student, say, or for a file that could not be read.
 """
 
 import csv
@@ -48,7 +51,7 @@ def export_answers(classroom, name, anonymous=False, progress=False):
     sheet, marks, handed = classroom.of(name, "marking.csv"), known(classroom, name), answers(classroom, name)
     refuse_to_lose(sheet, marks)
     html = reading_page(classroom, assignment, same_for_all, handed, marks, anonymous, progress)
-    rows = [row(assignment, one, mark_of(one, marks), anonymous) for one in handed]
+    rows = [row(assignment, one, mark_of(one, marks), anonymous) for one in [*handed, *set_by_hand(classroom, marks)]]
     write(classroom.of(name, "marking.html"), html)
     write(sheet, table(COLUMNS, rows))
     return summary(handed, marks)
@@ -58,25 +61,26 @@ def import_marks(classroom, name, path):
     """Take over the points and comments of a sheet: all, or none where a row is wrong.   -> how many there are"""
     assignment, _ = released(classroom, name)
     marks, handed = known(classroom, name), {one.code: one for one in answers(classroom, name)}
-    roster = [student.id for student in classroom.roster()]
+    roster = classroom.roster()
     new, complaints = {}, []
     for line, fields in filled_rows(path):
         try:
             one = meant(fields, handed, roster, assignment)
             points = points_of(fields["points"], assignment.questions[one.question].points)
-            mark = {"points": points, "comment": fields["comment"], "answer": one.code}
+            mark = {"points": points, "comment": fields["comment"]} | ({"answer": one.code} if one.code else {})
+            key = one.student.id, one.question
             if points is None:
                 before = mark_of(one, marks)
                 if mark["comment"] and (before is None or mark["comment"] != before["comment"]):
                     raise ValueError("column points: there is a comment and no points; type the points.")
-            elif new.setdefault(one.code, mark) != mark:
+            elif new.setdefault(key, mark) != mark:
                 raise ValueError("column points: another row marks the same answer differently; leave one of the two.")
         except ValueError as error:
             complaints.append(f"row {line}, {who(fields)}, {error}")
     if complaints:
         raise Problem("\n  ".join([f"{path}: nothing was imported, because of", *complaints]))
-    for code, mark in new.items():
-        marks.setdefault(handed[code].student.id, {})[handed[code].question] = mark
+    for (student, question), mark in new.items():
+        marks.setdefault(student, {})[question] = mark
     write_json(classroom.of(name, "marked.json"), marks)
     return summary(handed.values(), marks)
 
@@ -108,7 +112,15 @@ def text_after(cells):
 
 
 def known(classroom, name):
-    return read_json(classroom.of(name, "marked.json")) or {}
+    path = classroom.of(name, "marked.json")
+    marks = read_json(path) or {}
+    try:
+        points = [mark["points"] + 0 for of_student in marks.values() for mark in of_student.values()]
+    except (AttributeError, TypeError, LookupError):
+        points = [math.nan]
+    if not all(map(math.isfinite, points)):
+        raise Problem(f"{path}, which holds the marks by hand, is damaged: bring it back from a copy.")
+    return marks
 
 
 def mark_of(one, marks):
@@ -118,12 +130,27 @@ def mark_of(one, marks):
 
 
 def current_marks(classroom, name):
-    """The marks of what is handed in now: a mark does not pass to another answer.   -> {student: {question: mark}}"""
-    marks, current = known(classroom, name), {}
-    for one in answers(classroom, name) if marks else ():
-        if mark := mark_of(one, marks):
-            current.setdefault(one.student.id, {})[one.question] = mark
+    """The marks that count: one of an answer does not pass to another answer.   -> {student: {question: mark}}"""
+    marks = known(classroom, name)
+    codes = {(one.student.id, one.question): one.code for one in answers(classroom, name)} if marks else {}
+    current = {}
+    for student, of in marks.items():
+        for key, mark in of.items():
+            if mark.get("answer") in (None, codes.get((student, key))):
+                current.setdefault(student, {})[key] = mark
     return current
+
+
+def set_by_hand(classroom, marks):
+    """The points that count whatever was handed in.   -> [Handed, …]"""
+    roster = {student.id: student for student in classroom.roster()}
+    return [
+        Handed(roster[student], key, [], "")
+        for student, of in marks.items()
+        if student in roster
+        for key, mark in of.items()
+        if "answer" not in mark
+    ]
 
 
 def summary(handed, marks):
@@ -164,9 +191,13 @@ def refuse_to_lose(sheet, marks):
     """Whoever marks may have typed into the sheet that is about to be written over."""
     if not sheet.exists():
         return
-    kept = {mark.get("answer"): mark for of_student in marks.values() for mark in of_student.values()}
+    kept = {}
+    for student, of in marks.items():
+        for key, mark in of.items():
+            kept[mark.get("answer", f"{student} {key}")] = mark
     for line, fields in filled_rows(sheet):
-        if not same_mark(fields, kept.get(fields["answer_code"])):
+        code = fields["answer_code"] or f"{fields['student_id']} {fields['question']}"
+        if not same_mark(fields, kept.get(code)):
             raise Problem(
                 f"{sheet}, row {line} has a mark that was not imported: import the sheet first, or move it away."
             )
@@ -232,13 +263,15 @@ def meant(fields, handed, roster, assignment):
         return one
     if one:
         raise ValueError("column answer_code: it belongs to another answer; sort whole rows or export the sheet again.")
-    if student and not any(same_id(student, one) for one in roster):
+    named = [one for one in roster if same_id(student, one.id)]
+    if student and len(named) != 1:
         raise ValueError("column student_id: the roster has no such student; correct it, or take the row out.")
-    if question and question not in assignment.written:
-        asked = ", ".join(assignment.written)
-        raise ValueError(f"column question: {question} is none that is marked by hand ({asked}); correct it.")
+    if question and question not in assignment.questions:
+        raise ValueError(f"column question: {question} is none of {', '.join(assignment.questions)}; correct it.")
+    if not fields["answer_code"] and named and question:
+        return Handed(named[0], question, [], "")
     if not fields["answer_code"]:
-        raise ValueError("column answer_code: it is empty, but says which answer was marked; export the sheet again.")
+        raise ValueError("column answer_code: it is empty, and no student_id and question say whose points these are.")
     raise ValueError(
         "column answer_code: this is not the answer that is handed in now; take the row out, "
         "import the rest, and export the sheet again to mark the new answer."

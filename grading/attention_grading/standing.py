@@ -7,8 +7,9 @@ import unicodedata
 from collections import Counter, defaultdict
 from typing import NamedTuple
 
-from attention_grading.classroom import Problem, Student, read_json
+from attention_grading.classroom import Student
 from attention_grading.grade import collected, record
+from attention_grading.mark import current_marks
 from attention_grading.release import released
 
 STATUSES = ("missing", "not graded", "failed", "needs marking", "graded")
@@ -30,7 +31,7 @@ class Standing(NamedTuple):
 def standing(classroom, name):
     """-> [Standing, …] in the roster's order"""
     assignment, _ = released(classroom, name)
-    entries, marks = collected(classroom, name), marked(classroom, name)
+    entries, marks = collected(classroom, name), current_marks(classroom, name)
     return [
         of_student(
             assignment, student, entries.get(student.id), marks.get(student.id, {}), record(classroom, name, student)
@@ -65,19 +66,6 @@ def of_student(assignment, student, entry, marks, kept):
         {key: mark["comment"] for key, mark in marks.items() if mark.get("comment")},
         entry["look"] if entry else [],
     )  # fmt: skip
-
-
-def marked(classroom, name):
-    """The marks by hand.   -> {id: {question: {"points", "comment"}}}"""
-    path = classroom.of(name, "marked.json")
-    kept = read_json(path) or {}
-    try:
-        numbers = [mark["points"] + 0 for marks in kept.values() for mark in marks.values()]
-    except (AttributeError, TypeError, LookupError):
-        numbers = [math.nan]
-    if not all(map(math.isfinite, numbers)):
-        raise Problem(f"{path}, which holds the marks by hand, is damaged: bring it back from a copy.")
-    return kept
 
 
 def status(classroom, name=None):
