@@ -130,6 +130,14 @@ def test_any_spreadsheet_program_may_have_saved_the_sheet(classroom, program):
     }
 
 
+def test_the_row_of_a_complaint_is_the_one_that_the_spreadsheet_program_shows(classroom):
+    export_answers(classroom, "tiny")
+    path = saved(classroom, [{}, sheet(classroom)["s01"] | {"points": "6"}], encoding="utf-8", delimiter=";")
+    path.write_bytes(b"\r\n\r\n" + path.read_bytes())
+    with pytest.raises(Problem, match="row 5, s01 李明 q3, column points: 6 is above the maximum 5"):
+        import_marks(classroom, "tiny", path)
+
+
 def test_every_complaint_at_once_and_nothing_imported(tmp_path):
     bad = {"a": "5.5", "b": "-1", "c": "NaN", "d": "2-May", "e": "1e0", "f": "inf", "g": "1_0", "h": "3", "i": "x"}
     classroom = class_of(tmp_path, *((i, f"name of {i}", "") for i in bad))
@@ -387,7 +395,7 @@ HOSTILE = [
     "\u202e right to left \u2067 and \u202e more",
     ">" * 5000 + " deep",
     "- " * 3000 + "deep",
-    "x" * 30_000,
+    "x" * 30_000 + f"</pre><script>{HIT}</script>",
     "W" * 5000,
     f'```html\n<script>{HIT}</script>\n```\n\n~~~" onmouseover="{HIT}\nx\n~~~',
     f'|a|\n|-|\n|<svg onload="{HIT}">|',

@@ -35,12 +35,14 @@ def feedback(classroom, name, language="both", progress=False):
             result.without.append((student, one.status))
             continue
         words = words_of(assignment, assignment.variant(secret, "" if same_for_all else student.id))
-        about, chosen = collected["students"][student.id], student.language or language
+        about = collected["students"].get(student.id, {"blank": [], "repaired": []})
+        chosen, record = student.language or language, one.record or {}  # none where all was marked by hand
         questions = [
-            question(one, key, about, master.question(key, words, chosen), cells)
+            question(one, key, record, about, master.question(key, words, chosen), cells)
             for key, cells in in_order(master, classroom, student)
         ]
-        write(path, page("feedback.html", language=chosen, name=name, one=one, about=about, questions=questions))
+        notes = about["repaired"] + record.get("notes", [])
+        write(path, page("feedback.html", language=chosen, name=name, one=one, notes=notes, questions=questions))
         result = result._replace(written=result.written + 1)
         if one.total is None:
             result.open.append(student)
@@ -53,11 +55,11 @@ def in_order(master, classroom, student):
     return [(key, cells.get(key, [])) for key in sorted(master.assignment.questions, key=master.place)]
 
 
-def question(one, key, about, texts, cells):
+def question(one, key, record, about, texts, cells):
     """What a page says about a question."""
     return {
         "texts": texts,
-        "parts": one.record["questions"][key]["parts"] if key in one.record["questions"] else [],
+        "parts": record.get("questions", {}).get(key, {}).get("parts", []),
         "points": one.points[key],
         "of": one.of[key],
         "comment": one.comments.get(key, ""),

@@ -59,11 +59,11 @@ def enter(api, gradebook, assignment, everybody, collected):
     result = Entered(0, [])
     for one in everybody:
         student = of_student(api, gradebook, one.student)
-        if one.record is None or one.status not in ("needs marking", "graded"):
+        if one.status not in ("needs marking", "graded"):
             result.without.append((one.student, one.status))
             continue
         submission = of_submission(api, gradebook, notebook, student)
-        time = collected[one.student.id]["time"]
+        time = collected.get(one.student.id, {}).get("time")  # who was marked by hand need not have handed in
         submission.assignment.timestamp = time and api.utils.parse_utc(time)
         fill_in(submission, one, {graded(assignment, key): key for key in assignment.questions})
         result = result._replace(written=result.written + 1)
