@@ -125,10 +125,10 @@ def check_mistakes(question):
         mistakes = tuple(replace(mistake, gives=remembered(mistake.gives)) for mistake in question.mistakes)
         asked = replace(question, reference=remembered(question.reference), mistakes=mistakes)
         call = here({question.function: lambda *given, v=v, asked=asked: unknown(asked.reference(v, *given))})
-        assert [part["points"] for part in judge("", asked, v, number, call)["parts"]] == [0] * len(question.parts)
+        assert [part["points"] for part in judge(asked, v, number, call)["parts"]] == [0] * len(question.parts)
         for mistake in mistakes:
             call = here({question.function: lambda *arguments, v=v, gives=mistake.gives: gives(v, *arguments)})
-            whys = [part["why"] for part in judge("", asked, v, number, call)["parts"] if part["why"]]
+            whys = [part["why"] for part in judge(asked, v, number, call)["parts"] if part["why"]]
             assert mistake.en in [why["en"] for why in whys], (mistake.en, vars(v), whys)
             assert mistake.zh in [why["zh"] for why in whys]
 

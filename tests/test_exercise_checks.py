@@ -1,16 +1,16 @@
 """The checks of assignments find what they are for."""
 
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import exercise_checks as checks
+import grading_class
 import pytest
 
 from attention_grading import Mistake
 from attention_grading.assignment import Assignment
 
-TINY = Assignment(Path(__file__).parent / "tiny_assignment" / "tiny.ipynb")
+TINY = Assignment(grading_class.TINY)
 SOFTMAX = TINY.questions["q1"]
 
 

@@ -66,7 +66,7 @@ def test_a_finite_difference_is_no_answer(key, eps):
     shares = []
     for number, v in enumerate(checks.every_variant(QUESTIONS[key].choices)[::4]):
         call = here({QUESTIONS[key].function: lambda *arguments, v=v: measured(v, *arguments)})
-        result = judge(key, QUESTIONS[key], v, number, call)
+        result = judge(QUESTIONS[key], v, number, call)
         assert result["points"] < result["of"], vars(v)
         shares.append(result["points"] / result["of"])
         example = QUESTIONS[key].example(np.random.default_rng(number), v)

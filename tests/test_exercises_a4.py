@@ -138,7 +138,7 @@ def test_what_is_half_right_gets_its_share(key):
     question, (of, wrong, points) = A4.questions[key], HALF_RIGHT[key]
     for number, v in enumerate(every_variant(question.choices)[::7]):
         call = here({question.function: lambda *given, v=v: wrong(v, *given)})
-        result = judge(key, question, v, number, call)
+        result = judge(question, v, number, call)
         assert (result["points"], result["of"]) == (points, of), (vars(v), result)
 
 

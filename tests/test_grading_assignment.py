@@ -4,14 +4,13 @@ import hashlib
 import itertools
 import shutil
 from collections import Counter
-from pathlib import Path
 
 import pytest
+from grading_class import TINY
 
 from attention_grading import Assignment, Problem
 from attention_grading.assignment import drawn, questions, seed, variants
 
-TINY = Path(__file__).parent / "tiny_assignment" / "tiny.ipynb"
 SECRET = bytes(range(32))
 HEAD = "from attention_grading import Question, Written\n"
 

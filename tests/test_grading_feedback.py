@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from grading_handed_in import WRONG, class_of, hand_in
+from grading_class import WRONG, hand_in, tiny_class
 
 from attention_grading.assignment import seed
 from attention_grading.classroom import Problem, read_json, write_json
@@ -22,7 +22,7 @@ UNSCALED = (
 
 @pytest.fixture
 def classroom(tmp_path):
-    classroom = class_of(tmp_path, *ROSTER)
+    classroom = tiny_class(tmp_path, ROSTER)
     variant = hand_in(classroom, "s01", "方差是 $d$，因为各项独立。")["q1"]
     unscaled = UNSCALED.replace("q1axis", str(variant.axis))
     about = {"late": True, "repaired": [REPAIRED], "look": [{"zh": "只给老师看", "en": "for the teacher only"}]}
@@ -139,7 +139,7 @@ ATTACK = f'\u202e</title></style></pre></main><script>{HIT}</script><img src=//a
 @pytest.mark.parametrize("language", ["zh", "en", "both"])
 def test_hostile_words_do_nothing_in_a_browser(tmp_path, open_page, language):
     """In the name, the id, the answers, the comment, the reasons and the notes; without the page's own policy."""
-    classroom = class_of(tmp_path, (ATTACK, ATTACK, language))
+    classroom = tiny_class(tmp_path, [(ATTACK, ATTACK, language)])
     both = {"zh": ATTACK, "en": ATTACK}
     code = "def softmax(x):\n    return x\n# " + ATTACK
     hand_in(

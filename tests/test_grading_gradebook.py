@@ -10,7 +10,7 @@ import sys
 
 import nbformat
 import pytest
-from grading_handed_in import class_of, hand_in
+from grading_class import hand_in, tiny_class
 
 from attention_grading.classroom import Problem, write_json
 from attention_grading.gradebook import first_and_last, to_gradebook
@@ -78,7 +78,7 @@ class Course:
 @pytest.fixture(scope="module")
 def classroom(tmp_path_factory):
     """s01 and s03 are marked, s02 is not, s04 left q3 blank, s05 handed in nothing, s06 is not graded."""
-    classroom = class_of(tmp_path_factory.mktemp("class"), *ROSTER)
+    classroom = tiny_class(tmp_path_factory.mktemp("class"), ROSTER)
     hand_in(classroom, "s01", "方差是 $d$。", late=True, time="2026-03-01T20:00:00+08:00")
     hand_in(classroom, "s02", "It is $d$.")
     hand_in(classroom, "s03", "$d$", softmax="def softmax(x):\n    return x")

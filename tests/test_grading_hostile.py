@@ -12,11 +12,12 @@ from types import SimpleNamespace
 
 import hostile
 import pytest
+from grading_class import TINY
 
 from attention_grading import Assignment, sandbox
 from attention_grading.judge import judge_all
+from attention_grading.session import Session
 
-TINY = Path(__file__).parent / "tiny_assignment" / "tiny.ipynb"
 SECRET = b"s" * 32
 RIGHT = """import numpy as np
 def softmax(x):
@@ -28,12 +29,6 @@ def attention(Q, K, V):
     A = np.exp(S - S.max(-1, keepdims=True))
     return A / A.sum(-1, keepdims=True) @ V
 """
-
-
-@pytest.fixture(scope="module")
-def sandboxed():
-    """A working sandbox."""
-    hostile.need_sandbox()
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +106,7 @@ def processes(world):
 
 def graded(assignment, cells, seconds=10, safe=True):
     """-> points, what the attack managed, all that is said"""
-    with sandbox.Session(cells, safe, seconds) as session:
+    with Session(cells, safe, seconds) as session:
         result = judge_all(assignment, SECRET, "student", session.call)
         managed = session.call("managed", ()).values if cells[0][1] == hostile.PRELUDE else ()
     words = json.dumps([result, session.notes], ensure_ascii=False)
@@ -134,7 +129,7 @@ def victim_keeps(assignment, safe=True):
 
 
 @pytest.mark.parametrize("name", hostile.ATTACKS)
-def test_an_attack_comes_to_nothing(sandboxed, assignment, world, name):
+def test_an_attack_comes_to_nothing(works, assignment, world, name):
     attack = hostile.ATTACKS[name]
     skip_other_numbers(attack)
     before = world.state()
@@ -159,7 +154,7 @@ def test_no_points_without_a_sandbox_either(assignment, world, name):
 @pytest.mark.parametrize("safe", [True, False])
 def test_victims_keep_their_points(request, assignment, world, safe):
     if safe:
-        request.getfixturevalue("sandboxed")
+        request.getfixturevalue("works")
     victim_keeps(assignment, safe)
     for name in ("patched comparison", "patched process", "every cell ends the process", "deaf to signals"):
         attack = hostile.ATTACKS[name]
@@ -216,7 +211,7 @@ HOLES = {
 
 
 @pytest.mark.parametrize("hole", HOLES)
-def test_through_a_hole_the_harm_is_seen(sandboxed, assignment, world, monkeypatch, hole):
+def test_through_a_hole_the_harm_is_seen(works, assignment, world, monkeypatch, hole):
     weaken, name = HOLES[hole]
     attack = hostile.ATTACKS[name]
     skip_other_numbers(attack)
@@ -232,6 +227,6 @@ def test_through_a_hole_the_harm_is_seen(sandboxed, assignment, world, monkeypat
         assert world.state() != before
 
 
-def test_an_environment_that_is_handed_on_is_seen(sandboxed, assignment, world, monkeypatch):
+def test_an_environment_that_is_handed_on_is_seen(works, assignment, world, monkeypatch):
     monkeypatch.setattr(sandbox, "ENVIRONMENT", {**sandbox.ENVIRONMENT, "ATTN_CANARY": "canary"})
     assert graded(assignment, hostile.ATTACKS["environment"].cells(**world.places))[1]

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from test_grading_assignment import SECRET, TINY
+from grading_class import TINY
+from test_grading_assignment import SECRET
 
 from attention_grading import Assignment, Mistake, Part, Question
 from attention_grading.judge import Answer, here, judge, judge_all
@@ -16,7 +17,7 @@ def question(reference=lambda v, x: 2 * x, mistakes=(), **tolerance):
 
 def judged(asked, f):
     """The one part's points and reason, for a function that is called on the spot."""
-    result = judge("q", asked, None, 7, here({"f": f}))
+    result = judge(asked, None, 7, here({"f": f}))
     assert result["of"] == 2 and result["points"] == result["parts"][0]["points"]
     return result["points"], result["parts"][0]["why"]
 
@@ -36,7 +37,7 @@ def test_an_exception_is_told():
         "it raised ZeroDivisionError: division by zero",
         "出错：ZeroDivisionError: division by zero",
     )
-    result = judge("q", question(), None, 7, here({}))  # not defined at all
+    result = judge(question(), None, 7, here({}))  # not defined at all
     assert "KeyError: 'f'" in result["parts"][0]["why"]["en"]
 
 
@@ -162,7 +163,7 @@ def test_the_arguments_follow_the_number_and_the_part():
         return Answer(arguments)
 
     for number in (7, 7, 8):
-        assert judge("q", asked, None, number, call)["points"] == 2
+        assert judge(asked, None, number, call)["points"] == 2
     assert seen[:2] == seen[2:4] and len(set(seen)) == 4 and {f for f, *_ in seen} == {"f"}
 
 
@@ -175,7 +176,7 @@ def test_parts_are_judged_one_by_one():
         return e / e.sum(v.axis, keepdims=True)
 
     with np.errstate(all="ignore"):
-        result = judge("q1", tiny.questions["q1"], v, 1, here({"softmax": unstable}))
+        result = judge(tiny.questions["q1"], v, 1, here({"softmax": unstable}))
     assert [(p["points"], p["of"], p["zh"], p["en"]) for p in result["parts"]] == [
         (1, 1, "一般输入", "ordinary input"),
         (0, 0.5, "大分数", "large scores"),

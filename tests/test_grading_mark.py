@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from grading_handed_in import class_of, hand_in
+from grading_class import hand_in, tiny_class
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,7 +35,7 @@ ROSTER = [
 @pytest.fixture
 def classroom(tmp_path):
     """s01 and s02 answered, s03 left the question blank, s04 handed in nothing."""
-    classroom = class_of(tmp_path, *ROSTER)
+    classroom = tiny_class(tmp_path, ROSTER)
     hand_in(classroom, "s01", "方差是 $d$，因为各项独立。")
     hand_in(classroom, "s02", "It is $d$.\n\n- a list, =1+1;=2+2")
     hand_in(classroom, "s03")
@@ -90,7 +90,7 @@ def test_marks_go_out_and_come_back(classroom):
 
 def test_the_order_tells_nothing_and_stays(tmp_path):
     ids = [f"s{i:02}" for i in range(30)]
-    classroom = class_of(tmp_path, *((i, i, "") for i in ids))
+    classroom = tiny_class(tmp_path, [(i, i, "") for i in ids])
     for i in ids:
         hand_in(classroom, i, f"the answer of {i}", graded=False)
     export_answers(classroom, "tiny")
@@ -140,7 +140,7 @@ def test_the_row_of_a_complaint_is_the_one_that_the_spreadsheet_program_shows(cl
 
 def test_every_complaint_at_once_and_nothing_imported(tmp_path):
     bad = {"a": "5.5", "b": "-1", "c": "NaN", "d": "2-May", "e": "1e0", "f": "inf", "g": "1_0", "h": "3", "i": "x"}
-    classroom = class_of(tmp_path, *((i, f"name of {i}", "") for i in bad))
+    classroom = tiny_class(tmp_path, [(i, f"name of {i}", "") for i in bad])
     for i in bad:
         hand_in(classroom, i, f"the answer of {i}", graded=False)
     export_answers(classroom, "tiny")
@@ -175,7 +175,7 @@ def test_rows_that_were_torn_apart_are_noticed(classroom):
 
 def test_points_that_count_whatever_was_handed_in(tmp_path):
     """A row without an answer's code: for an automatic question, and for a student who handed in nothing."""
-    classroom = class_of(tmp_path, ("s01", "One", "en"), ("s02", "Two", "en"))
+    classroom = tiny_class(tmp_path, [("s01", "One", "en"), ("s02", "Two", "en")])
     hand_in(classroom, "s01", "The variance is $d$.")
     rows = [
         {"student_id": "s01", "question": "q1", "points": "0,5", "comment": "copied"},
@@ -248,7 +248,7 @@ def test_a_sheet_with_marks_is_not_written_over(classroom):
 
 
 def test_what_is_there_to_mark(tmp_path):
-    classroom = class_of(tmp_path, *((i, i, "") for i in ("blank", "below", "code", "unread", "none")))
+    classroom = tiny_class(tmp_path, [(i, i, "") for i in ("blank", "below", "code", "unread", "none")])
     hand_in(classroom, "blank")
     hand_in(classroom, "below", None, [("markdown", "I wrote it here: $d$")])
     hand_in(classroom, "code", None, [("code", "1 + 1")])
@@ -295,7 +295,7 @@ def test_no_field_is_a_formula_and_each_comes_back(text):
 def test_no_cell_of_the_sheet_is_a_formula(tmp_path):
     """Also where a program takes the semicolon or the tab for the separator, and so sees other cells."""
     names = ["=cmd|' /C calc'!A0", "@SUM(A1)", "+1", "-1", "＝1+1", "\t=1", "a;=1+1"]
-    classroom = class_of(tmp_path, *((f"={i}", name, "") for i, name in enumerate(names)))
+    classroom = tiny_class(tmp_path, [(f"={i}", name, "") for i, name in enumerate(names)])
     for i, name in enumerate(names):
         hand_in(classroom, f"={i}", f"{name}\n=2+2\n\n- x;=3,  @y\t+4\n{name}", graded=False)
     export_answers(classroom, "tiny")
@@ -310,7 +310,7 @@ def test_no_cell_of_the_sheet_is_a_formula(tmp_path):
 
 
 def test_text_that_no_file_can_hold_and_answers_without_end(tmp_path):
-    classroom = class_of(tmp_path, ("s1", "a", ""), ("s2", "b", ""))
+    classroom = tiny_class(tmp_path, [("s1", "a", ""), ("s2", "b", "")])
     hand_in(classroom, "s1", "x")
     hand_in(classroom, "s2", "y" * 200_000 + " the end")
     path = classroom.of("tiny", "submissions", "s1.ipynb")
@@ -326,7 +326,7 @@ def test_text_that_no_file_can_hold_and_answers_without_end(tmp_path):
 
 
 def test_before_anything_was_released_or_collected(tmp_path):
-    classroom = class_of(tmp_path, ("s1", "a", ""))
+    classroom = tiny_class(tmp_path, [("s1", "a", "")])
     with pytest.raises(Problem, match="was not released"):
         export_answers(classroom, "other")
     classroom.of("tiny", "collected.json").unlink()
@@ -411,7 +411,7 @@ OURS = re.compile(
 
 def test_hostile_answers_do_nothing_in_a_browser(tmp_path, open_page):
     """Without the policy that the page carries, so that the page itself has to hold."""
-    classroom = class_of(tmp_path, *((f"s{i:02}", NAME, "") for i in range(len(HOSTILE))))
+    classroom = tiny_class(tmp_path, [(f"s{i:02}", NAME, "") for i in range(len(HOSTILE))])
     for i, text in enumerate(HOSTILE):
         look = [{"zh": text[:50], "en": text[:50]}]
         hand_in(classroom, f"s{i:02}", text, [("code", text), ("markdown", text)], graded=False, look=look)

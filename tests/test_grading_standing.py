@@ -5,7 +5,7 @@ import math
 import shutil
 
 import pytest
-from grading_answers import TINY, Here, a_class, hand_in, right, unstable
+from grading_class import TINY, Here, collect, right, tiny_class, unstable
 
 from attention_grading import Assignment, Classroom, Problem
 from attention_grading import grade as grading
@@ -20,13 +20,14 @@ IDS = {"2024001": "王小明", "2024002": "Zoë O’Neill", "a/b": "=1+1", "２�
 @pytest.fixture
 def classroom(tmp_path, monkeypatch):
     """Six students: all right; overflowing and late; only q1, and wrong; blank; e missing; f unreadable."""
-    monkeypatch.setattr(grading.sandbox, "Session", Here)
-    monkeypatch.setattr(grading.sandbox, "require", lambda *private: None)
-    classroom = a_class(tmp_path / "class", IDS)
-    hand_in(classroom, {"2024001": right(classroom, "2024001"), "２０": {}})
-    hand_in(classroom, {"2024002": unstable(classroom, "2024002")}, late=True)
-    hand_in(classroom, {"a/b": {"q1": "def softmax(x):\n    return x\n"}})
-    hand_in(classroom, {"f": {}}, readable=False, look=[{"zh": "是 PDF。", "en": "It is a PDF."}])
+    monkeypatch.setattr(grading, "Session", Here)
+    monkeypatch.setattr(grading, "require", lambda *private: None)
+    classroom = tiny_class(tmp_path / "class", [(id, name, "") for id, name in IDS.items()])
+    collect(classroom, "2024001", right(classroom, "2024001"))
+    collect(classroom, "２０", {})
+    collect(classroom, "2024002", unstable(classroom, "2024002"), late=True)
+    collect(classroom, "a/b", {"q1": "def softmax(x):\n    return x\n"})
+    collect(classroom, "f", {}, readable=False, look=[{"zh": "是 PDF。", "en": "It is a PDF."}])
     return classroom
 
 
@@ -116,7 +117,7 @@ def test_grading_again_leaves_the_marks_alone(classroom):
 
 def test_a_record_of_other_answers_or_another_master_does_not_count(classroom):
     grade(classroom, "tiny")
-    hand_in(classroom, {"2024001": unstable(classroom, "2024001")})
+    collect(classroom, "2024001", unstable(classroom, "2024001"))
     found = by_id(classroom)["2024001"]
     assert (found.status, found.record, found.points) == ("not graded", None, {"q1": None, "q2": None, "q3": None})
     with classroom.of("tiny", "master", "tiny.py").open("a") as master:
@@ -306,6 +307,6 @@ def test_why_somebody_failed_is_said_once(classroom):
         grading_()
         line = next(line for line in status(classroom, "tiny").splitlines() if "Bo" in line)
         assert line.count("It is a PDF.") == 1 and "more)" not in line
-    hand_in(classroom, {"f": {}}, readable=False)
+    collect(classroom, "f", {}, readable=False)
     classroom.of("tiny", "grades", "f.json").unlink()
     assert "What came is no notebook that can be read." in status(classroom, "tiny")

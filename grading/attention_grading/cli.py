@@ -139,7 +139,7 @@ def collect(options):
 
 def grade(options):
     from attention_grading import grade as step
-    from attention_grading.sandbox import protections
+    from attention_grading.protections import protections
 
     if options.check:
         found = protections()

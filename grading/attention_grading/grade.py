@@ -15,15 +15,16 @@ from types import SimpleNamespace
 
 from tqdm import tqdm
 
-from attention_grading import sandbox
 from attention_grading.assignment import Question, questions, seed
 from attention_grading.classroom import Problem, read_json, write_json
 from attention_grading.judge import Answer, judge
+from attention_grading.protections import require
 from attention_grading.release import released
+from attention_grading.session import REASONS, Session
 
 LARGEST = 20_000_000  # bytes of a submission; it holds no outputs, but pictures may be pasted into its text
 PATIENCE = 5  # seconds for a scheduler to answer
-UNANSWERED = Answer(None, "没有作答。", "Not answered.")
+UNANSWERED = Answer(None, *REASONS["unanswered"])
 
 
 def grade(classroom, name, jobs=1, safe=True, again=False, students=None, scheduler=None, progress=False):
@@ -166,7 +167,7 @@ def grade_one(task):
     asked = questions(task["source"], f"{task['assignment']}.py")
     answered = {key for key, _ in task["cells"]}
     marks = {}
-    with sandbox.Session(task["cells"], safe=task["safe"]) as session:
+    with Session(task["cells"], safe=task["safe"]) as session:
 
         def call_unanswered(function, arguments):
             """Who wrote the function in a cell of one's own has answered after all."""
@@ -176,7 +177,7 @@ def grade_one(task):
         for key, question in asked.items():
             if isinstance(question, Question):
                 v, call = SimpleNamespace(**task["variant"][key]), session.call if key in answered else call_unanswered
-                marks[key] = judge(key, question, v, task["seeds"][key], call)
+                marks[key] = judge(question, v, task["seeds"][key], call)
         return {"questions": marks, "notes": list(session.notes)}
 
 
@@ -186,7 +187,7 @@ def outcomes(tasks, jobs, safe, scheduler, folder):
         yield from on_cluster(tasks, scheduler, safe)
     elif tasks:
         if safe:
-            sandbox.require(folder)
+            require(folder)
         yield from in_threads(tasks, jobs)
 
 
@@ -253,7 +254,7 @@ def equipment(safe):
     """What a worker has.   -> (digest of the package, None or why its sandbox does not work)"""
     try:
         if safe:
-            sandbox.require()
+            require()
     except Problem as problem:
         return package_digest(), str(problem)
     return package_digest(), None

@@ -35,7 +35,7 @@ def here(names):
 
 
 @np.errstate(all="ignore")  # a mistake may overflow, a reference may mask with -inf
-def judge(key, question, v, number, call):
+def judge(question, v, number, call):
     """The points of one question.   -> {"points", "of", "parts": [{"points", "of", "zh", "en", "why"}, …]}
 
     v is the student's variant, `number` the seed of the arguments, the same whenever this submission is graded.
@@ -95,6 +95,6 @@ def judge_all(assignment, secret, student, call):
     """Every automatic question of one student.   -> {question: what judge gives}"""
     variant = assignment.variant(secret, student)
     return {
-        key: judge(key, question, variant[key], seed(secret, student, assignment.name, key, "arguments"), call)
+        key: judge(question, variant[key], seed(secret, student, assignment.name, key, "arguments"), call)
         for key, question in assignment.automatic.items()
     }

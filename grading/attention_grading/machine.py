@@ -1,0 +1,73 @@
+"""What this machine is, and what to do where it lets no sandbox work."""
+
+import os
+import platform
+import re
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Machine(NamedTuple):
+    """What the remedy depends on."""
+
+    system: str  # Linux, Darwin, Windows
+    family: str = ""  # what /etc/os-release says: its ID and the IDs it is like
+    container: bool = False
+    bubblewrap: bool = True
+    namespaces: str = ""  # /proc/sys/user/max_user_namespaces
+    clone: str = ""  # /proc/sys/kernel/unprivileged_userns_clone
+    apparmor: str = ""  # /proc/sys/kernel/apparmor_restrict_unprivileged_userns
+
+
+def machine():
+    return Machine(
+        platform.system(),
+        " ".join(re.findall(r"^ID(?:_LIKE)?=\"?([^\"\n]*)", content("/etc/os-release"), re.M)),
+        any(map(os.path.exists, ("/.dockerenv", "/run/.containerenv"))),
+        bool(shutil.which("bwrap")),
+        content("/proc/sys/user/max_user_namespaces"),
+        content("/proc/sys/kernel/unprivileged_userns_clone"),
+        content("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
+    )
+
+
+def content(path):
+    try:
+        return Path(path).read_text("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+INSTALL = {"debian": "apt install", "fedora": "dnf install", "rhel": "dnf install", "arch": "pacman -S"}
+APPARMOR = (
+    r"printf 'abi <abi/4.0>,\ninclude <tunables/global>\nprofile bwrap /usr/bin/bwrap flags=(unconfined) {\n"
+    r"  userns,\n}\n' | sudo tee /etc/apparmor.d/bwrap && sudo systemctl reload apparmor"
+)
+
+
+def remedy(machine, symptom):
+    """What to do on this machine; symptom: what bubblewrap said."""
+    if machine.system == "Darwin":
+        return (
+            "macOS has no bubblewrap: run attn on a Linux server or in a Linux virtual machine "
+            "(Lima: brew install lima, limactl start; or UTM, or Multipass)."
+        )
+    if machine.system == "Windows":
+        return "Run attn inside WSL2 (wsl --install, then its Linux terminal)."
+    if not machine.bubblewrap:
+        install = next((INSTALL[name] for name in machine.family.split() if name in INSTALL), None)
+        return "Install bubblewrap: " + (f"sudo {install} bubblewrap." if install else "it is a package of the system.")
+    if machine.namespaces == "0":
+        return "User namespaces are switched off: sudo sysctl user.max_user_namespaces=10000."
+    if machine.clone == "0":
+        return "User namespaces are kept to root: sudo sysctl kernel.unprivileged_userns_clone=1."
+    if machine.container:
+        return (
+            f"This is a container that keeps bubblewrap from working ({symptom}): start it with --security-opt "
+            "seccomp=unconfined --security-opt apparmor=unconfined, and if that is not enough with --cap-add "
+            "SYS_ADMIN, or run attn outside."
+        )
+    if machine.apparmor == "1":
+        return f"AppArmor keeps bubblewrap from user namespaces; this gives it, and no other program, leave: {APPARMOR}"
+    return f"bubblewrap does not work here: {symptom}."
