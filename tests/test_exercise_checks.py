@@ -1,5 +1,6 @@
 """The checks of assignments find what they are for."""
 
+import itertools
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -23,6 +24,18 @@ def test_the_share_of_neighbours_who_pass_is_exact():
     v = [SimpleNamespace(temperature=t, axis=axis) for t, axis in ((2.0, 0), (2.0, -1), (0.5, 0), (2.0, 0))]
     same = [[True, False, False, True], [False, True, False, False], [False, False, True, False]]
     assert checks.passing(SOFTMAX, v).tolist() == [*same, same[0]]
+
+
+def test_any_two_values_meet_in_some_variant(monkeypatch):
+    monkeypatch.delenv("EVERY_VARIANT", raising=False)
+    choices = {"a": (1, 2, 3), "b": (False, True), "c": ("x", "y", "z", "w"), "d": (0.5, 2)}
+    some = checks.some_variants(choices)
+    assert 12 <= len(some) <= 16 < len(checks.every_variant(choices)) == 48
+    for (one, values), (other, others) in itertools.combinations(choices.items(), 2):
+        met = {(getattr(v, one), getattr(v, other)) for v in some}
+        assert met == set(itertools.product(values, others))
+    monkeypatch.setenv("EVERY_VARIANT", "1")
+    assert len(checks.some_variants(choices)) == 48
 
 
 def test_a_mistake_that_costs_nothing_is_found():

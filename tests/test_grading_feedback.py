@@ -139,13 +139,14 @@ ATTACK = f'\u202e</title></style></pre></main><script>{HIT}</script><img src=//a
 @pytest.mark.parametrize("language", ["zh", "en", "both"])
 def test_hostile_words_do_nothing_in_a_browser(tmp_path, open_page, language):
     """In the name, the id, the answers, the comment, the reasons and the notes; without the page's own policy."""
-    classroom = tiny_class(tmp_path, [(ATTACK, ATTACK, language)])
+    name = f"<script>{HIT}</script>"  # an id may be no longer than a file's name
+    classroom = tiny_class(tmp_path, [(name, ATTACK, language)])
     both = {"zh": ATTACK, "en": ATTACK}
     code = "def softmax(x):\n    return x\n# " + ATTACK
     hand_in(
-        classroom, ATTACK, ATTACK, [("code", ATTACK), ("markdown", ATTACK)], softmax=code, notes=[both], repaired=[both]
+        classroom, name, ATTACK, [("code", ATTACK), ("markdown", ATTACK)], softmax=code, notes=[both], repaired=[both]
     )
-    write_json(classroom.of("tiny", "marked.json"), {ATTACK: {"q3": {"points": 1, "comment": ATTACK}}})
+    write_json(classroom.of("tiny", "marked.json"), {name: {"q3": {"points": 1, "comment": ATTACK}}})
     [student] = classroom.roster()
     record = read_json(classroom.of("tiny", "grades", f"{student.file}.json"))
     record["questions"]["q1"]["parts"][0] |= {"why": both}
@@ -161,7 +162,7 @@ def test_hostile_words_do_nothing_in_a_browser(tmp_path, open_page, language):
     assert page.locator("main > section").count() == 4 and page.locator("script, img, a, iframe, link").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     said = page.locator("main").text_content()
-    assert said.count(ATTACK) == {"zh": 10, "en": 10, "both": 13}[language]
+    assert said.count(ATTACK) == {"zh": 9, "en": 9, "both": 12}[language] == said.count(name) - 1
 
 
 def test_a_page_needs_nothing_but_itself(classroom, open_page):

@@ -1,6 +1,7 @@
 """Where students stand: their status and points, and what an instructor sees at a glance."""
 
 import itertools
+import json
 import math
 import shutil
 
@@ -260,7 +261,8 @@ def test_a_thousand_students_at_a_glance(classroom):
     ids = [f"学号{n:04}" for n in range(1000)]
     write(classroom.folder / "roster.csv", "id,name\n" + "".join(f"{id},{'诸葛' * 9}\n" for id in ids))
     digest = Assignment(classroom.of("tiny", "master", "tiny.ipynb")).digest
-    entries = {}
+    entries, grades = {}, classroom.of("tiny", "grades")
+    grades.mkdir()
     for n, id in enumerate(ids[200:], start=200):
         look = [{"zh": "看", "en": "Look " * 50}] * 2
         entries[id] = {"sha": "s", "readable": n % 7 > 0, "blank": [], "late": n % 2 > 0, "look": look}
@@ -269,7 +271,7 @@ def test_a_thousand_students_at_a_glance(classroom):
         questions = {key: {"points": 0, "of": 3, "parts": parts} for key in ("q1", "q2")}
         kept = {"student": id, "status": "graded", "submission": "s", "master": digest, "task": "t", "notes": []}
         if n > 400:
-            write_json(classroom.of("tiny", "grades", f"{id}.json"), kept | {"questions": questions})
+            (grades / f"{id}.json").write_text(json.dumps(kept | {"questions": questions}))
     write_json(classroom.of("tiny", "collected.json"), {"students": entries})
     mark(classroom, **{id: {"q3": 3} for id in ids[700:]})
     text = status(classroom, "tiny")

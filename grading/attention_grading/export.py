@@ -19,11 +19,11 @@ import re
 import unicodedata
 from collections import Counter
 
-from attention_grading.classroom import Problem, write
+from attention_grading.classroom import SIGNS, Problem, write
 from attention_grading.standing import standing
 
 # A formula begins a cell; a comma or a semicolon begins one too, where the program takes it for the separator.
-BEGINNING = re.compile(r"(^|[,;])\s*(?=[=+@＝＋－＠-])")
+BEGINNING = re.compile(rf"(^|[,;])\s*(?=[{SIGNS}])")
 CHANGED = re.compile(r"0\d|\d{12}|\d+[eE][+-]?\d+$|\d+[-/.:]\d+")  # taken for a number, a date or a time
 
 

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from tqdm import tqdm
 
-from attention_grading.classroom import LANGUAGES, Problem, read_json, write
+from attention_grading.classroom import LANGUAGES, Problem, write
+from attention_grading.grade import collected
 from attention_grading.reading import Master, page
 from attention_grading.release import released, words_of
 from attention_grading.standing import standing
@@ -25,7 +26,7 @@ def feedback(classroom, name, language="both", progress=False):
         raise Problem(f"There is no language {language}: choose one of {', '.join(LANGUAGES)}.")
     assignment, same_for_all = released(classroom, name)
     master, secret = Master(assignment), classroom.secret()
-    collected = read_json(classroom.of(name, "collected.json")) or {"students": {}}
+    entries = collected(classroom, name)
     result = Pages(0, [], [])
     for one in tqdm(standing(classroom, name), "writing feedback", disable=not progress):
         student = one.student
@@ -35,7 +36,7 @@ def feedback(classroom, name, language="both", progress=False):
             result.without.append((student, one.status))
             continue
         words = words_of(assignment, assignment.variant(secret, "" if same_for_all else student.id))
-        about = collected["students"].get(student.id, {"blank": [], "repaired": []})
+        about = entries.get(student.id, {"blank": [], "repaired": []})
         chosen, record = student.language or language, one.record or {}  # none where all was marked by hand
         questions = [
             question(one, key, record, about, master.question(key, words, chosen), cells)

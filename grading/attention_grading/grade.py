@@ -33,9 +33,7 @@ def grade(classroom, name, jobs=1, safe=True, again=False, students=None, schedu
     Who has a record of the same answers, master, variant and arguments is skipped, unless `again`.
     """
     assignment, same_for_all = released(classroom, name)
-    entries = collected(classroom, name)
-    if not entries:
-        raise Problem(f"Nothing of {name} was collected yet: attn collect {name} DOWNLOAD does it.")
+    entries = something_collected(classroom, name)
     roster, secret = classroom.roster(), classroom.secret()
     report, jobs = affordable(jobs)
     strangers = entries.keys() - {student.id for student in roster}
@@ -110,6 +108,14 @@ def collected(classroom, name):
     needed = {"sha", "readable", "blank", "look"}
     if not isinstance(entries, dict) or not all(isinstance(e, dict) and needed <= e.keys() for e in entries.values()):
         raise Problem(f"{path} is damaged: attn collect {name} DOWNLOAD --replace makes it again.")
+    return entries
+
+
+def something_collected(classroom, name):
+    """The same, if there is anything."""
+    entries = collected(classroom, name)
+    if not entries:
+        raise Problem(f"Nothing of {name} was collected yet: attn collect {name} DOWNLOAD does it.")
     return entries
 
 

@@ -19,14 +19,15 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from attention_grading.assignment import seed
-from attention_grading.classroom import Problem, Student, numbered_rows, read_json, write, write_json
+from attention_grading.classroom import SIGNS, Problem, Student, numbered_rows, read_json, write, write_json
+from attention_grading.grade import collected, something_collected
 from attention_grading.reading import Master, number, page
 from attention_grading.release import PLACEHOLDER, released, words_of
 
 COLUMNS = ("student_id", "name", "question", "answer", "points", "of", "comment", "answer_code")
 LONGEST_IN_A_SHEET = 30_000  # characters; Excel takes 32,767
-FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # what begins so may be computed; an apostrophe makes it text
-WITHIN = re.compile(r"(?<=[\n,;\t])(?=[ ]*[=+\-@＝＋－＠])")  # begins a cell where a program takes another separator
+FORMULA = re.compile(rf"'*[{SIGNS}\t\r\n]")  # what begins so may be computed; an apostrophe makes it text
+WITHIN = re.compile(rf"(?<=[\n,;\t])(?=[ ]*[{SIGNS}])")  # begins a cell where a program takes another separator
 NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)")
 A_NUMBER = re.compile(r"\d+(?:\.(\d+))?(e\+\d+)?")
 
@@ -48,6 +49,7 @@ class Marking(NamedTuple):
 def export_answers(classroom, name, anonymous=False, progress=False):
     """Write marking.csv and marking.html, with the marks that are known already.   -> how many there are"""
     assignment, same_for_all = released(classroom, name)
+    something_collected(classroom, name)
     sheet, marks, handed = classroom.of(name, "marking.csv"), known(classroom, name), answers(classroom, name)
     refuse_to_lose(sheet, marks)
     html = reading_page(classroom, assignment, same_for_all, handed, marks, anonymous, progress)
@@ -89,11 +91,9 @@ def answers(classroom, name):
     """What was handed in for a person to mark, by question, then in an order that tells nothing.   -> [Handed, …]"""
     assignment, _ = released(classroom, name)
     master, secret, handed = Master(assignment), classroom.secret(), []
-    collected = read_json(classroom.of(name, "collected.json"))
-    if collected is None:
-        raise Problem(f"Nothing was collected for {name}: attn collect reads what students handed in.")
+    entries = collected(classroom, name)
     for student in classroom.roster():
-        about = collected["students"].get(student.id)
+        about = entries.get(student.id)
         if about is None or not about["readable"]:
             continue
         cells = master.handed_in(classroom, student)
@@ -214,8 +214,7 @@ def same_mark(fields, mark):
 def reading_page(classroom, assignment, same_for_all, handed, marks, anonymous, progress):
     """The page for whoever marks.   -> HTML"""
     master, secret = Master(assignment), classroom.secret()
-    collected = read_json(classroom.of(assignment.name, "collected.json"))["students"]
-    questions = {}
+    entries, questions = collected(classroom, assignment.name), {}
     for one in tqdm(handed, "typesetting the answers", disable=not progress):
         variant = assignment.variant(secret, "" if same_for_all else one.student.id)
         words = words_of(assignment, variant)
@@ -227,7 +226,7 @@ def reading_page(classroom, assignment, same_for_all, handed, marks, anonymous, 
                 "question": master.question(one.question, words),
                 "guide": master.guide(one.question, words),
                 "cells": [(kind, source) for kind, source in one.cells if source.strip() != PLACEHOLDER],
-                "look": [] if anonymous else collected[one.student.id]["look"],
+                "look": [] if anonymous else entries[one.student.id]["look"],
             }
         )
     return page("marking.html", assignment=assignment, questions=questions, anonymous=anonymous)
