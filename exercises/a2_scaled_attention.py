@@ -95,8 +95,8 @@ CAPPED = Question(
         "cap": (2, 3, 5, 8), "at": ("scores", "scaled"), "returns": ("Z", "Z, A", "A, Z"),
     },
     parts=(
-        Part(1, "所有的个数都相等", "all sizes equal", qkv(4, 4, 4, 4, spread=2)),
-        Part(1, "所有的个数都不相等", "all sizes different", qkv(3, 6, 5, 2, spread=2)),
+        Part(1, "各个长度都相等", "all sizes equal", qkv(4, 4, 4, 4, spread=2)),
+        Part(1, "各个长度都不相等", "all sizes different", qkv(3, 6, 5, 2, spread=2)),
         Part(1, "前面还有一个轴", "one more axis in front", qkv(3, 4, 6, 5, 2, spread=2)),
         Part(1, "整数", "whole numbers", qkv(4, 5, 3, 2, spread=3, decimals=0)),
         Part(1, "分数很大", "large scores", qkv(2, 4, 7, 3, spread=50)),
@@ -104,7 +104,7 @@ CAPPED = Question(
     mistakes=(
         Mistake("分数没有封顶。", "The scores are not capped.", another(capped, "cap", lambda cap: 1e9)),
         Mistake("封顶与缩放的先后不对。", "Capping and scaling are in the wrong order.", another(capped, "at")),
-        Mistake("缩放的办法不对。", "The scores are not scaled as asked.",
+        Mistake("缩放的算法与题目不同。", "The scores are not scaled as asked.",
                 another(capped, "scale", lambda scale: "width" if scale == "root" else "root")),
         Mistake("数组 K 的行与列弄反了。", "Rows and columns of the array K are confused.", confused("keys", 1)),
         Mistake("数组 V 的行与列弄反了。", "Rows and columns of the array V are confused.", confused("values", 2)),
@@ -173,9 +173,9 @@ MASK = Question(
         Mistake("True 和 False 弄反了。", "True and False are exchanged.", another(mask, "true")),
         Mistake("时间的方向弄反了。", "Time runs the wrong way.", another(mask, "time")),
         Mistake("查询的位置算错了。", "The positions of the queries are wrong.", another(mask, "align")),
-        Mistake("填充的键找错了地方。", "Padding is looked for in the wrong place.", another(mask, "pad")),
+        Mistake("填充的键找错了一头。", "Padding is looked for in the wrong place.", another(mask, "pad")),
         Mistake("查询看不到自己位置上的键。", "No query sees the key at its own position.", own_blocked),
-        Mistake("题目里的那个大小差了 1。", "The size in the text is off by one.",
+        Mistake("题目给的那个大小差了 1。", "The size in the text is off by one.",
                 another(mask, "rule", lambda rule: (rule[0], rule[1] + 1))),
     ),
 )  # fmt: skip
@@ -238,11 +238,12 @@ BIASED = Question(
     mistakes=(
         Mistake("True 和 False 弄反了。", "True and False are exchanged.", another(biased, "true")),
         Mistake("偏置的符号反了。", "The bias has the wrong sign.", another(biased, "slope", lambda slope: -slope)),
-        Mistake("距离的算法不对。", "The distance is measured in another way.", another(biased, "distance")),
-        Mistake("缩放的办法不对。", "The scores are not scaled as asked.", another(biased, "scale")),
+        Mistake("距离的算法与题目不同。", "The distance is measured in another way.", another(biased, "distance")),
+        Mistake("缩放的算法与题目不同。", "The scores are not scaled as asked.", another(biased, "scale")),
         Mistake("掩码用在了 softmax 之后，权重之和不再是 1。",
                 "The mask comes after the softmax, and the weights no longer sum to 1.", masked_late),
-        Mistake("看不到键的查询，输出不合规定。", "The output of a query that sees no key is not the agreed one.",
+        Mistake("一个键也看不到的查询，输出与题目的规定不同。",
+                "The output of a query that sees no key is not the agreed one.",
                 another(biased, "empty", {"zeros": "mean", "mean": "zeros", "first": "zeros"}.get)),
     ),
 )  # fmt: skip
@@ -292,12 +293,12 @@ STREAM = Question(
         Part(1, "整数，有相等的分数", "whole numbers, equal scores", tokens(11, 2, 2, decimals=0)),
     ),
     mistakes=(
-        Mistake("新来的键该不该被同一步读到，弄反了。", "Whether a step reads its own key is the reverse of the text.",
+        Mistake("同一步该不该读到自己的键，弄反了。", "Whether a step reads its own key is the reverse of the text.",
                 another(stream, "own")),
         Mistake("缓存里多留了一个。", "The cache holds one too many.", another(stream, "limit", lambda n: n + 1)),
         Mistake("什么也没有离开缓存。", "Nothing ever leaves the cache.", another(stream, "limit", lambda n: 10**9)),
         Mistake("离开的不是该离开的。", "It is not the right token that leaves the cache.", another(stream, "leaves")),
-        Mistake("缩放的办法不对。", "The scores are not scaled as asked.", another(stream, "scale")),
+        Mistake("缩放的算法与题目不同。", "The scores are not scaled as asked.", another(stream, "scale")),
     ),
 )  # fmt: skip
 
