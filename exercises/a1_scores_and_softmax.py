@@ -78,9 +78,9 @@ SCORES = Question(
         "centred": (False, True), "alike": ("dot", "cosine", "distance"), "divisor": ("root", "width", 3, 8),
     },
     parts=(
-        Part(1, "查询、键、分量一样多", "as many queries as keys and components", vectors(4, 4, 4)),
-        Part(2, "查询、键、分量各不一样多", "queries, keys and components in different numbers", vectors(3, 6, 5)),
-        Part(1, "整数", "whole numbers", vectors(5, 3, 7, decimals=0)),
+        Part(1, "查询、键、分量的个数都相等", "as many queries as keys and components", vectors(4, 4, 4)),
+        Part(2, "查询、键、分量的个数各不相等", "queries, keys and components in different numbers", vectors(3, 6, 5)),
+        Part(1, "输入是整数", "whole numbers", vectors(5, 3, 7, decimals=0)),
         Part(1, "有一个查询全是 0", "a query that is all zeros", vectors(3, 4, 6, zeros=1)),
     ),
     mistakes=(
@@ -129,7 +129,7 @@ WEIGHTS = Question(
         Part(1, "分数都在 5000 左右", "all scores near 5000", array(3, 4, around=5000)),
         Part(1, "分数都在 −5000 左右", "all scores near −5000", array(3, 4, around=-5000)),
         Part(1, "差距有几千", "gaps of thousands", array(3, 4, spread=5000)),
-        Part(1, "整数", "whole numbers", array(4, 6, decimals=0)),
+        Part(1, "输入是整数", "whole numbers", array(4, 6, decimals=0)),
     ),
     mistakes=(
         Mistake("没有用温度。", "The temperature is not used.", another(weights, "T", one)),

@@ -98,7 +98,7 @@ CAPPED = Question(
         Part(1, "各个长度都相等", "all sizes equal", qkv(4, 4, 4, 4, spread=2)),
         Part(1, "各个长度都不相等", "all sizes different", qkv(3, 6, 5, 2, spread=2)),
         Part(1, "前面还有一个轴", "one more axis in front", qkv(3, 4, 6, 5, 2, spread=2)),
-        Part(1, "整数", "whole numbers", qkv(4, 5, 3, 2, spread=3, decimals=0)),
+        Part(1, "输入是整数", "whole numbers", qkv(4, 5, 3, 2, spread=3, decimals=0)),
         Part(1, "分数很大", "large scores", qkv(2, 4, 7, 3, spread=50)),
     ),
     mistakes=(
@@ -233,7 +233,7 @@ BIASED = Question(
         Part(2, "有的查询一个键也看不到", "queries that see no key", with_mask(5, 6, 3, 4, blind=(1, 3))),
         Part(1, "分数很大，最高的被屏蔽", "large scores, of which the highest are blocked",
              with_mask(5, 8, 4, 3, top=False, spread=40)),
-        Part(1, "整数", "whole numbers", with_mask(3, 4, 6, 3, spread=2, decimals=0)),
+        Part(1, "输入是整数", "whole numbers", with_mask(3, 4, 6, 3, spread=2, decimals=0)),
     ),
     mistakes=(
         Mistake("True 和 False 弄反了。", "True and False are exchanged.", another(biased, "true")),
@@ -287,10 +287,10 @@ STREAM = Question(
         "scale": ("root", "width"), "returns": ("Z", "Z, kept"),
     },
     parts=(
-        Part(1, "装得下", "everything fits", tokens(None, 4, 2)),
+        Part(1, "缓存装得下", "everything fits", tokens(None, 4, 2)),
         Part(3, "12 个词元", "12 tokens", tokens(12, 5, 3)),
         Part(1, "分数很大", "large scores", tokens(10, 3, 2, spread=40)),
-        Part(1, "整数，有相等的分数", "whole numbers, equal scores", tokens(11, 2, 2, decimals=0)),
+        Part(1, "输入是整数，有相等的分数", "whole numbers, equal scores", tokens(11, 2, 2, decimals=0)),
     ),
     mistakes=(
         Mistake("同一步该不该读到自己的键，弄反了。", "Whether a step reads its own key is the reverse of the text.",

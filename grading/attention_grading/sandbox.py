@@ -205,7 +205,7 @@ class Session:
 
 
 ERRORS = {name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)}
-ERRORS |= {"LinAlgError", "AxisError"}
+ERRORS |= {"LinAlgError", "AxisError", "UFuncTypeError"}  # NumPy's own
 HINTS = {
     "EOFError": ("评分时没有人回应 input()。", "Nobody answers input() while this is graded."),
     "OSError": ("评分时不能写文件，也不能联网。", "While this is graded there are no files to write and no network."),
@@ -214,8 +214,8 @@ REASONS = {  # the process's words, and ours, for why there is no answer
     "missing": ("没有定义函数 {function}。", "There is no function {function}."),
     "unanswered": ("还没有作答。", "Not answered yet."),
     "none": ("没有返回结果（None），是不是少了 return？", "It returned nothing (None): is a return missing?"),
-    "text": ("返回的是文字，应为数。", "It returned text where numbers are asked for."),
-    "complex": ("返回的是复数，应为实数。", "It returned complex numbers where real ones are asked for."),
+    "text": ("返回的是文字，题目要的是数。", "It returned text where numbers are asked for."),
+    "complex": ("返回的是复数，题目要的是实数。", "It returned complex numbers where real ones are asked for."),
     "ragged": (
         "返回的列表各行长度不同，不成数组；要返回几个结果，请写 return a, b。",
         "It returned a list whose rows differ in length: no array. Return several results by return a, b.",
