@@ -15,7 +15,7 @@ EXACT = {"rtol": 1e-11, "atol": 3e-12}  # a formula is that exact, a finite diff
 OTHER = {"row": "column", "column": "row", "root": "width", "width": "root"}
 
 ONLY_ITSELF = (
-    "一个分数只通过自己的权重传回了梯度，通过别的权重的那些没有加上。",
+    "每个分数只从自己的权重得到了梯度，从别的权重传来的没有加上。",
     "Each score got its gradient only through its own weight; what comes through the other weights is left out.",
 )
 NO_TEMPERATURE = (
@@ -113,7 +113,7 @@ Q1 = Question(
         Part(1, "分数离 0 很远", "scores far from 0", scores(4, 3, far=True)),
     ),
     mistakes=(
-        Mistake("只有对角线上有数：推一个分数，别的键的权重都没有回应。",
+        Mistake("只有对角线上有数：一个分数变了，别的键的权重却没有跟着变。",
                 "Only the diagonal holds numbers: when a score is pushed, the weights of the other keys do not answer.",
                 lambda v, S: jacobian(v, S) * np.eye(jacobian(v, S).shape[1])),
         Mistake("权重算对了，导数却少了一个常数因子：要对分数求导，不是对整个指数求导。",
@@ -123,7 +123,7 @@ Q1 = Question(
         Mistake("导数里有温度，却没有幂的底带来的因子。",
                 "The derivative has the temperature in it, but not the factor that the base of the powers brings.",
                 lambda v, S: jacobian(v, S) / math.log(v.base)),
-        Mistake("这里的幂以 e 为底，题目里的底是别的数。",
+        Mistake("幂取了 e 为底，题目给的底是别的数。",
                 "These are powers of e; the base that the task gives is another number.",
                 lambda v, S: jacobian(but(v, base=math.e), S)),
         Mistake("softmax 沿错了轴：这是在查询之间归一化，而不是在键之间。",
@@ -185,19 +185,19 @@ Q2 = Question(
         Part(1, "没有屏蔽，三个轴不一样长", "nothing blocked, axes of three lengths", batch(3, 5, 4)),
         Part(1, "没有屏蔽，三个轴一样长", "nothing blocked, axes of one length", batch(4, 4, 4)),
         Part(1, "屏蔽了一些键", "some keys blocked", batch(4, 3, 5, blocked=0.3)),
-        Part(1, "有一行全屏蔽", "one row fully masked", batch(3, 4, 4, blocked=0.3, empty=True)),
+        Part(1, "有一个查询的键全屏蔽", "one row fully masked", batch(3, 4, 4, blocked=0.3, empty=True)),
     ),
     mistakes=(
         Mistake(*ONLY_ITSELF, lambda *given: by_steps(
             *given, lambda x, keep, dA, slope: only_itself(softmax(x, keep), dA) * slope)),
-        Mistake("算权重时压缩了分数，往回走时却没有退过这一步。",
+        Mistake("算权重时压缩了分数，反向传播时却漏了这一步。",
                 "The scores were capped on the way to the weights, but the way back leaves the cap out.",
                 lambda v, *given: by_steps(v, *given, lambda x, keep, dA, _: back(softmax(x, keep), dA) / v.tau)),
         Mistake(*NO_TEMPERATURE, lambda v, *given: v.tau * scores_gradient(v, *given)),
         Mistake("softmax 沿错了轴。",
                 "The softmax runs along the wrong axis.",
                 lambda v, *given: scores_gradient(but(v, axis=(v.axis + 1) % 3), *given)),
-        Mistake("把掩码读反了就会得到这些数：True 与 False 的意思正好颠倒。",
+        Mistake("掩码读反了：True 与 False 的意思正好颠倒。",
                 "This is what a mask read the wrong way round gives, True and False with each other's meaning.",
                 lambda v, *given: scores_gradient(but(v, blocks=not v.blocks), *given)),
         Mistake("掩码用在了 softmax 之后：被屏蔽的键仍然占着分母的一份。",
@@ -254,13 +254,13 @@ Q3 = Question(
     reference=loss_gradient,
     example=targets(3, 4, uncounted=[1]),
     parts=(
-        Part(1, "每个查询都算", "every query counts", targets(3, 5)),
-        Part(1, "有的查询不算", "some queries do not count", targets(5, 4, uncounted=[1, 3])),
+        Part(1, "每个查询都有目标", "every query counts", targets(3, 5)),
+        Part(1, "有的查询没有目标", "some queries do not count", targets(5, 4, uncounted=[1, 3])),
         Part(1, "分数离 0 很远", "scores far from 0", targets(4, 3, far=True)),
-        Part(1, "只有一个查询算", "only one query counts", targets(4, 4, uncounted=[0, 2, 3])),
+        Part(1, "只有一个查询有目标", "only one query counts", targets(4, 4, uncounted=[0, 2, 3])),
     ),
     mistakes=(
-        Mistake("这是损失对权重的梯度，还没有退过 softmax。",
+        Mistake("这是损失对权重的梯度，还没有经过 softmax 传回分数。",
                 "This is the gradient with respect to the weights: the step back through the softmax is missing.",
                 lambda *given: by_weights(*given, lambda A, dA: dA)),
         Mistake(*ONLY_ITSELF, lambda v, *given: by_weights(v, *given, only_itself) / v.tau),
@@ -271,7 +271,7 @@ Q3 = Question(
         Mistake("目标没有平滑：这里目标键的份额是 1，别的键是 0。",
                 "The target is not smoothed: here the target key has the share 1 and every other key 0.",
                 lambda v, *given: loss_gradient(but(v, eps=0), *given)),
-        Mistake("不算的查询也得到了梯度，好像它的目标是最后一个键。",
+        Mistake("没有目标的查询也得到了梯度，好像它的目标是最后一个键。",
                 "A query that does not count has a gradient, as if its target were the last key.",
                 lambda v, S, target: loss_gradient(v, S, target % S.shape[1])),
     ),
@@ -336,8 +336,8 @@ Q4 = Question(
     reference=attention_gradients,
     example=vectors(3, 4, 2, 3),
     parts=(
-        Part(1, "所有的数目都相同", "all sizes equal", vectors(5, 5, 5, 5)),
-        Part(1, "所有的数目都不同", "all sizes different", vectors(5, 6, 3, 2)),
+        Part(1, "各个长度都相等", "all sizes equal", vectors(5, 5, 5, 5)),
+        Part(1, "各个长度都不相等", "all sizes different", vectors(5, 6, 3, 2)),
         Part(1, "有的查询一个键也看不到", "queries that may attend to nothing", vectors(7, 3, 5, 2)),
         Part(1, "所有的值都相同", "all values the same", vectors(4, 6, 3, 2, one_value=True)),
     ),
@@ -402,7 +402,7 @@ Q5 = Question(
                 "The product XW is used in more than one place, and the gradient of only one of them came back.",
                 lambda *given: by_paths(*given, paths=1)),
         Mistake(*NO_SCALE, lambda *given: by_paths(*given, factor=1)),
-        Mistake("从 XW 退回 X 时，W 没有转置；W 是方阵，所以没有报错。",
+        Mistake("从 XW 传回 X 时，W 没有转置；W 是方阵，所以没有报错。",
                 "On the way back from XW to X, W is not transposed; as W is square, no error was raised.",
                 lambda *given: by_paths(*given, turn_W=turned_over)),
         Mistake(*NOT_TRANSPOSED, lambda *given: by_paths(*given, turn=turned_over)),

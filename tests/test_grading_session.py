@@ -112,6 +112,10 @@ def test_a_call_leaves_no_trace_in_the_arguments_of_the_next():
             "def f():\n np.linalg.inv(np.ones((2, 2)))",
             "It raised LinAlgError in the cell of q1, line 2, “np.linalg.inv(np.ones((2, 2)))”.",
         ),
+        (
+            "def f():\n x = np.arange(3)\n x -= 0.5",
+            "It raised UFuncTypeError in the cell of q1, line 3, “x -= 0.5”.",
+        ),
         ("import os\ndef f(): os._exit(0)", REASONS["ended"][1]),
     ],
 )  # fmt: skip

@@ -146,13 +146,13 @@ class Master:
             other = f"{whose} {self.students[whose].name}".strip()
             notes.append(
                 note(
-                    f"这份笔记本是发给 {other} 的：也许是抄来的。",
+                    f"这份笔记本是发给 {other} 的，也许是抄来的。",
                     f"The notebook was handed out to {other}: copied perhaps.",
                 )
             )
         if claims.get("assignment", self.assignment.name) != self.assignment.name:
             notes.append(
-                note("这份笔记本说它是另一次作业。", "The notebook says that it is another assignment."),
+                note("笔记本自己说，它是另一次作业的。", "The notebook says that it is another assignment."),
             )
         return notes
 
@@ -330,7 +330,7 @@ def choose(attempts, name):
     if len({a.sha for a in left}) > 1:
         chosen.report.look.append(
             note(
-                f"交来几份不同的笔记本，分不清哪份在后；取了 {chosen.file.name}。",
+                f"交来几份不同的笔记本，分不清哪份最新；取了 {chosen.file.name}。",
                 f"Several different notebooks came and nothing says which is the last; {chosen.file.name} was taken.",
             )
         )

@@ -188,29 +188,29 @@ class Session:
 
 
 ERRORS = {name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)}
-ERRORS |= {"LinAlgError", "AxisError"}
+ERRORS |= {"LinAlgError", "AxisError", "UFuncTypeError"}  # NumPy's own
 HINTS = {
-    "EOFError": ("评分时没有人回答 input()。", "Nobody answers input() while this is graded."),
+    "EOFError": ("评分时没有人回应 input()。", "Nobody answers input() while this is graded."),
     "OSError": ("评分时不能写文件，也不能联网。", "While this is graded there are no files to write and no network."),
 }
 REASONS = {  # the process's words, and ours, for why there is no answer
     "missing": ("没有定义函数 {function}。", "There is no function {function}."),
     "unanswered": ("没有作答。", "Not answered."),
-    "none": ("没有返回结果（None）：是否少了 return？", "It returned nothing (None): is a return missing?"),
-    "text": ("返回的是文字，应为数。", "It returned text where numbers are asked for."),
-    "complex": ("返回的是复数，应为实数。", "It returned complex numbers where real ones are asked for."),
+    "none": ("没有返回结果（None），是不是少了 return？", "It returned nothing (None): is a return missing?"),
+    "text": ("返回的是文字，题目要的是数。", "It returned text where numbers are asked for."),
+    "complex": ("返回的是复数，题目要的是实数。", "It returned complex numbers where real ones are asked for."),
     "ragged": (
         "返回的列表各行长度不同，不成数组；要返回几个结果，请写 return a, b。",
         "It returned a list whose rows differ in length: no array. Return several results by return a, b.",
     ),
-    "other": ("返回的不是由数组成的数组。", "It returned something that is no array of numbers."),
+    "other": ("返回的不是数值数组。", "It returned something that is no array of numbers."),
     "large": ("返回的数太多，最多 {largest} 个。", "It returned too many numbers; {largest} is the most."),
-    "late": ("{seconds} 秒内没有结果：是否有死循环？", "No result within {seconds} s: is there an endless loop?"),
+    "late": ("{seconds} 秒内没有结果，是不是有死循环？", "No result within {seconds} s: is there an endless loop?"),
     "ended": (
-        "还没有结果，程序就结束了：是退出、崩溃，还是内存用尽？",
+        "程序没有给出结果就结束了，可能是退出、崩溃，也可能是内存用尽。",
         "The program ended before there was a result: by an exit, a crash, or for want of memory?",
     ),
-    "unreadable": ("程序给出的回答读不懂。", "What the program answered cannot be read."),
+    "unreadable": ("程序给出的结果无法读取。", "What the program answered cannot be read."),
     "used up": (
         "这份作业的运行时间或重启次数已用完，没有再试。",
         "Not tried: this notebook has used up its time, or has ended its process too often.",

@@ -78,7 +78,7 @@ def read(data):
     left = MOST_TEXT
     for cell in cells[:MOST_CELLS]:
         if not isinstance(cell, dict):
-            submission.repaired.append(note("一个坏单元格被略去。", "A damaged cell was left out."))
+            submission.repaired.append(note("略去了一个损坏的单元格。", "A damaged cell was left out."))
             continue
         cell = plain(cell)
         left -= len(cell.source) + sum(len(picture) for kinds in cell.pictures.values() for picture in kinds.values())
@@ -88,7 +88,7 @@ def read(data):
     if left < 0 or len(cells) > MOST_CELLS:
         submission.look.append(
             note(
-                "笔记本太长，后面的单元格没有收入；原文件在 received 里。",
+                "笔记本太长，后面的单元格没有收入；原文件在 received 文件夹里。",
                 "The notebook is too long: its last cells were left out. The file as it came is in received.",
             )
         )
@@ -143,7 +143,7 @@ def parsed(data, submission):
         return json.loads(text, strict=False)
     except RecursionError:
         raise Unreadable(
-            note(f"文件嵌套太深，不是笔记本。{ASK['zh']}", f"The file is nested too deep for a notebook. {ASK['en']}")
+            note(f"文件的层次太深，不是笔记本。{ASK['zh']}", f"The file is nested too deep for a notebook. {ASK['en']}")
         ) from None
     except ValueError as error:
         raise Unreadable(no_json(text, getattr(error, "pos", 0))) from None
@@ -314,7 +314,7 @@ class Transplant:
         if self.report.readable and not self.report.found:
             self.report.look[:] = self.reading + [
                 note(
-                    f"这次作业的答案一个也没有找到：也许是另一份笔记本。{ASK['zh']}",
+                    f"这次作业的答案一个也没有找到，也许是另一份笔记本。{ASK['zh']}",
                     f"None of this assignment's answers was found: another notebook perhaps. {ASK['en']}",
                 )
             ]
@@ -374,10 +374,12 @@ class Transplant:
         key = slot.metadata.get("nbgrader", {}).get("grade_id")
         if key:  # a check cell is never run, so nothing is kept of it
             self.repaired(
-                f"{key}：检查格被改过，已换回原来的。", f"{key}: the check had been changed; it was put back."
+                f"{key}：例子所在的单元格被改过，已换回原来的。", f"{key}: the check had been changed; it was put back."
             )
             if set(defined(cell.source)) - set(defined(self.original[index])):
-                self.look(f"{key}：检查格里另有定义。", f"{key}: the student defined things in the check.")
+                self.look(
+                    f"{key}：例子所在的单元格里，学生另有定义。", f"{key}: the student defined things in the check."
+                )
             return
         added = cell.source.strip().removeprefix(self.original[index].strip())
         self.cells[position] = cell._replace(source=added.strip("\n"))
@@ -416,7 +418,7 @@ class Transplant:
         if cell.kind != "code":
             source = unfenced(source)
             self.repaired(
-                f"{key}：答案格的类型被改过，已改回代码。", f"{key}: the answer's cell was no code; now it is."
+                f"{key}：答案的单元格不是代码类型，已改回代码。", f"{key}: the answer's cell was no code; now it is."
             )
         self.slots[index].source = source
 
@@ -428,18 +430,21 @@ class Transplant:
             self.extra[position] = self.before[position] if self.before[position] != index else index - 1
         if different:
             self.look(
-                f"{key}：单元格有几份，答案不同；取最后一份。",
+                f"{key}：答案的单元格有几份，内容不同；取最后一份。",
                 f"{key}: several copies of the cell with different answers; the last counts.",
             )
         elif len(self.own[index]) > 1:
-            self.repaired(f"{key}：单元格重复，只留一份。", f"{key}: the cell was there more than once; one was kept.")
+            self.repaired(
+                f"{key}：答案的单元格有几份，内容相同；只留一份。",
+                f"{key}: the cell was there more than once; one was kept.",
+            )
         return chosen
 
     def no_answer(self, index):
         key = self.answers[index]
         self.report.blank.append(key)
         if not self.own[index] and self.report.readable:
-            self.look(f"{key}：没有找到答案格。", f"{key}: no cell with the answer was found.")
+            self.look(f"{key}：没有找到答案的单元格。", f"{key}: no cell with the answer was found.")
 
     def written_answer(self, index):
         key = self.answers[index]
@@ -454,7 +459,7 @@ class Transplant:
                 )
             if self.cells[parts[0]].kind != "markdown":
                 self.repaired(
-                    f"{key}：答案格的类型被改过，已改回文字。", f"{key}: the answer's cell was no text; mended."
+                    f"{key}：答案的单元格不是文字类型，已改回文字。", f"{key}: the answer's cell was no text; mended."
                 )
         else:
             parts = [p for p in near if self.cells[p].kind != "code"] or near
