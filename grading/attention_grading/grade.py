@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from attention_grading import sandbox
 from attention_grading.assignment import Question, questions, seed
-from attention_grading.classroom import Problem, read_json, write_json
+from attention_grading.classroom import Problem, lacking, read_json, write_json
 from attention_grading.judge import Answer, judge
 from attention_grading.release import released
 
@@ -207,9 +207,7 @@ def on_cluster(tasks, address, safe):
         from distributed import CancelledError, Client, as_completed
         from distributed.comm import CommClosedError, get_address_host_port
     except ImportError:
-        raise Problem(
-            "--scheduler needs the extra cluster: python -m pip install 'attention-course[cluster]'."
-        ) from None
+        raise lacking("distributed", "cluster") from None
     try:
         socket.create_connection(get_address_host_port(address), timeout=PATIENCE).close()  # a refusal is known at once
         client = Client(address, timeout=PATIENCE)
@@ -241,7 +239,7 @@ def check_workers(client, safe):
         raise Problem("The scheduler has no workers: start some, such as `dask worker ADDRESS --nthreads 1`.")
     for worker, has in workers.items():
         if isinstance(has, Exception):
-            raise Problem(f"The worker {worker} cannot grade: install attention-course there ({has}).")
+            raise Problem(f"The worker {worker} cannot grade: install the course there as you did here ({has}).")
         digest, remedy = has
         if digest != package_digest():
             raise Problem(f"The worker {worker} has another version of attention_grading: install the same one there.")
