@@ -2,6 +2,8 @@
 
 import os
 import stat
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -178,3 +180,23 @@ def test_a_lost_secret_is_not_replaced_in_silence(tmp_path):
     with pytest.raises(Problem, match="bring it back from a copy"):
         course.secret()
     assert not (tmp_path / "secret.key").exists()
+
+
+def test_a_step_without_the_packages_of_the_extra_says_what_installs_them(tmp_path):
+    code = "import sys; sys.modules['nbformat'] = None; from attention_grading.cli import main; main(sys.argv[1:])"
+    command = [sys.executable, "-c", code, "demo", "class"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8")
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith("✗ nbformat is missing (it belongs to the extra grading); this installs it: ")
+    assert f"{sys.executable} -m pip install " in done.stderr and " nbformat==" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_who_reads_only_the_beginning_is_not_complained_to(tmp_path):
+    read, write_end = os.pipe()
+    os.close(read)
+    code = "from attention_grading.cli import main; main(['status'])"
+    make_class(tmp_path, "student_id\n1\n")
+    with os.fdopen(write_end, "wb") as gone:
+        done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, stdout=gone, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (1, b"")

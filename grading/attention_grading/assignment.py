@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
-import nbformat
-
 from attention_grading.classroom import Problem
 
 
@@ -92,6 +90,8 @@ class Assignment:
     @functools.cached_property
     def cells(self):
         """The notebook's cells; nobody may change them."""
+        import nbformat  # here, so that the command can say that it is missing
+
         try:
             cells = nbformat.read(self.notebook, as_version=4).cells
         except Exception as error:  # nbformat raises what it likes

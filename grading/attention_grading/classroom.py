@@ -18,8 +18,11 @@ import json
 import os
 import re
 import secrets
+import shlex
+import sys
 import tempfile
 import unicodedata
+from importlib.metadata import requires
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +39,14 @@ COLUMNS = {  # of roster.csv: what they may be called
 
 class Problem(Exception):
     """What is wrong and what to do about it, in one sentence for the person at the keyboard."""
+
+
+def lacking(module, extra):
+    """What to do where a module is missing.   -> Problem; it names packages, for the course itself is in no index"""
+    needs = [need.partition(";") for need in requires("attention-course")]
+    packages = [package.strip() for package, _, when in needs if f"'{extra}'" in when.replace('"', "'")]
+    command = shlex.join([sys.executable, "-m", "pip", "install", *packages])
+    return Problem(f"{module} is missing (it belongs to the extra {extra}); this installs it: {command}")
 
 
 class Student(NamedTuple):

@@ -1,10 +1,11 @@
 """The command attn: it reads the command line, calls the step, and says what happened."""
 
 import argparse
+import os
 import sys
 from importlib.metadata import version
 
-from attention_grading.classroom import LANGUAGES, Classroom, Problem
+from attention_grading.classroom import LANGUAGES, Classroom, Problem, lacking
 
 UNPROTECTED = "--without-sandbox-my-machine-is-unprotected"
 ABOUT = """\
@@ -29,10 +30,16 @@ def main(words=None):
     options = parser().parse_args(words)
     try:
         options.step(options)
+        sys.stdout.flush()
     except Problem as problem:
         sys.exit(f"✗ {problem}")
     except KeyboardInterrupt:
         sys.exit("\nStopped. What was finished is kept; the same command goes on from there.")
+    except ModuleNotFoundError as error:
+        sys.exit(f"✗ {lacking(error.name, 'grading')}")
+    except BrokenPipeError:  # who reads along has read enough: attn status | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except OSError as error:
         sys.exit(f"✗ {error.strerror or error}: {error.filename or ''}")
 

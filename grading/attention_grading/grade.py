@@ -6,6 +6,7 @@ A task holds all that one submission needs, but not the secret; grade_one, a pur
 import functools
 import hashlib
 import json
+import logging
 import os
 import socket
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -16,7 +17,7 @@ from types import SimpleNamespace
 from tqdm import tqdm
 
 from attention_grading.assignment import Question, questions, seed
-from attention_grading.classroom import Problem, read_json, write_json
+from attention_grading.classroom import Problem, lacking, read_json, write_json
 from attention_grading.judge import Answer, judge
 from attention_grading.protections import require
 from attention_grading.release import released
@@ -214,9 +215,8 @@ def on_cluster(tasks, address, safe):
         from distributed import CancelledError, Client, as_completed
         from distributed.comm import CommClosedError, get_address_host_port
     except ImportError:
-        raise Problem(
-            "--scheduler needs the extra cluster: python -m pip install 'attention-course[cluster]'."
-        ) from None
+        raise lacking("distributed", "cluster") from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # its reports of a lost scheduler; ours is below
     try:
         socket.create_connection(get_address_host_port(address), timeout=PATIENCE).close()  # a refusal is known at once
         client = Client(address, timeout=PATIENCE)
@@ -248,7 +248,7 @@ def check_workers(client, safe):
         raise Problem("The scheduler has no workers: start some, such as `dask worker ADDRESS --nthreads 1`.")
     for worker, has in workers.items():
         if isinstance(has, Exception):
-            raise Problem(f"The worker {worker} cannot grade: install attention-course there ({has}).")
+            raise Problem(f"The worker {worker} cannot grade: install the course there as you did here ({has}).")
         digest, remedy = has
         if digest != package_digest():
             raise Problem(f"The worker {worker} has another version of attention_grading: install the same one there.")

@@ -6,7 +6,7 @@ import sys
 import warnings
 from typing import NamedTuple
 
-from attention_grading.classroom import Problem
+from attention_grading.classroom import Problem, lacking
 from attention_grading.grade import collected
 from attention_grading.release import released
 from attention_grading.standing import standing
@@ -39,9 +39,7 @@ def to_gradebook(classroom, name, database):
             from sqlalchemy import URL
             from sqlalchemy.exc import SQLAlchemyError
         except ImportError:
-            raise Problem(
-                'nbgrader is missing: install it with python -m pip install "attention-course[gradebook]".'
-            ) from None
+            raise lacking("nbgrader", "gradebook") from None
         # For a new gradebook nbgrader starts the program alembic, which lies beside Python, also off the path.
         os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
         try:

@@ -18,6 +18,7 @@ class Machine(NamedTuple):
     namespaces: str = ""  # /proc/sys/user/max_user_namespaces
     clone: str = ""  # /proc/sys/kernel/unprivileged_userns_clone
     apparmor: str = ""  # /proc/sys/kernel/apparmor_restrict_unprivileged_userns
+    root: bool = False  # then nothing needs sudo, which a container often lacks
 
 
 def machine():
@@ -29,6 +30,7 @@ def machine():
         content("/proc/sys/user/max_user_namespaces"),
         content("/proc/sys/kernel/unprivileged_userns_clone"),
         content("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
+        hasattr(os, "geteuid") and os.geteuid() == 0,
     )
 
 
@@ -39,7 +41,12 @@ def content(path):
         return ""
 
 
-INSTALL = {"debian": "apt install", "fedora": "dnf install", "rhel": "dnf install", "arch": "pacman -S"}
+INSTALL = {
+    "debian": "{sudo}apt update && {sudo}apt install bubblewrap",  # a container comes without the lists
+    "fedora": "{sudo}dnf install bubblewrap",
+    "rhel": "{sudo}dnf install bubblewrap",
+    "arch": "{sudo}pacman -S bubblewrap",
+}
 APPARMOR = (
     r"printf 'abi <abi/4.0>,\ninclude <tunables/global>\nprofile bwrap /usr/bin/bwrap flags=(unconfined) {\n"
     r"  userns,\n}\n' | sudo tee /etc/apparmor.d/bwrap && sudo systemctl reload apparmor"
@@ -47,7 +54,8 @@ APPARMOR = (
 
 
 def remedy(machine, symptom):
-    """What to do on this machine; symptom: what bubblewrap said."""
+    """What to do on this machine; symptom: what bubblewrap said.  A command ends its line, so that it can be copied."""
+    sudo = "" if machine.root else "sudo "
     if machine.system == "Darwin":
         return (
             "macOS has no bubblewrap: run attn on a Linux server or in a Linux virtual machine "
@@ -56,12 +64,12 @@ def remedy(machine, symptom):
     if machine.system == "Windows":
         return "Run attn inside WSL2 (wsl --install, then its Linux terminal)."
     if not machine.bubblewrap:
-        install = next((INSTALL[name] for name in machine.family.split() if name in INSTALL), None)
-        return "Install bubblewrap: " + (f"sudo {install} bubblewrap." if install else "it is a package of the system.")
+        known = (INSTALL[name] for name in machine.family.split() if name in INSTALL)
+        return "Install bubblewrap: " + next(known, "it is a package of the system.").format(sudo=sudo)
     if machine.namespaces == "0":
-        return "User namespaces are switched off: sudo sysctl user.max_user_namespaces=10000."
+        return f"User namespaces are switched off: {sudo}sysctl user.max_user_namespaces=10000"
     if machine.clone == "0":
-        return "User namespaces are kept to root: sudo sysctl kernel.unprivileged_userns_clone=1."
+        return "User namespaces are kept to root: sudo sysctl kernel.unprivileged_userns_clone=1"
     if machine.container:
         return (
             f"This is a container that keeps bubblewrap from working ({symptom}): start it with --security-opt "
@@ -70,4 +78,4 @@ def remedy(machine, symptom):
         )
     if machine.apparmor == "1":
         return f"AppArmor keeps bubblewrap from user namespaces; this gives it, and no other program, leave: {APPARMOR}"
-    return f"bubblewrap does not work here: {symptom}."
+    return f"bubblewrap does not work here: {symptom}"
