@@ -106,8 +106,8 @@ CAPPED = Question(
         Mistake("封顶与缩放的先后不对。", "Capping and scaling are in the wrong order.", another(capped, "at")),
         Mistake("缩放的算法与题目不同。", "The scores are not scaled as asked.",
                 another(capped, "scale", lambda scale: "width" if scale == "root" else "root")),
-        Mistake("数组 K 的行与列弄反了。", "Rows and columns of the array K are confused.", confused("keys", 1)),
-        Mistake("数组 V 的行与列弄反了。", "Rows and columns of the array V are confused.", confused("values", 2)),
+        Mistake("数组 K 的行与列弄反了。", "The rows and columns of the array K are mixed up.", confused("keys", 1)),
+        Mistake("数组 V 的行与列弄反了。", "The rows and columns of the array V are mixed up.", confused("values", 2)),
     ),
 )  # fmt: skip
 
@@ -170,12 +170,12 @@ MASK = Question(
         Part(2, "有填充", "with padding", sizes(6, 8, n_pad=3)),
     ),
     mistakes=(
-        Mistake("True 和 False 弄反了。", "True and False are exchanged.", another(mask, "true")),
-        Mistake("时间的方向弄反了。", "Time runs the wrong way.", another(mask, "time")),
+        Mistake("True 和 False 弄反了。", "True and False are swapped.", another(mask, "true")),
+        Mistake("时间的方向弄反了。", "Time runs in the wrong direction.", another(mask, "time")),
         Mistake("查询的位置算错了。", "The positions of the queries are wrong.", another(mask, "align")),
-        Mistake("填充的键找错了一头。", "Padding is looked for in the wrong place.", another(mask, "pad")),
+        Mistake("填充的键找错了一头。", "The padding is taken to be at the wrong end.", another(mask, "pad")),
         Mistake("查询看不到自己位置上的键。", "No query sees the key at its own position.", own_blocked),
-        Mistake("题目给的那个大小差了 1。", "The size in the text is off by one.",
+        Mistake("题目给的那个大小差了 1。", "The size given in the question is off by one here.",
                 another(mask, "rule", lambda rule: (rule[0], rule[1] + 1))),
     ),
 )  # fmt: skip
@@ -230,20 +230,20 @@ BIASED = Question(
     },
     parts=(
         Part(2, "一般的掩码", "an ordinary mask", with_mask(3, 6, 5, 2)),
-        Part(2, "有的查询一个键也看不到", "queries that see no key", with_mask(5, 6, 3, 4, blind=(1, 3))),
+        Part(2, "有的查询一个键也看不到", "some queries see no key", with_mask(5, 6, 3, 4, blind=(1, 3))),
         Part(1, "分数很大，最高的被屏蔽", "large scores, of which the highest are blocked",
              with_mask(5, 8, 4, 3, top=False, spread=40)),
         Part(1, "输入是整数", "whole numbers", with_mask(3, 4, 6, 3, spread=2, decimals=0)),
     ),
     mistakes=(
-        Mistake("True 和 False 弄反了。", "True and False are exchanged.", another(biased, "true")),
+        Mistake("True 和 False 弄反了。", "True and False are swapped.", another(biased, "true")),
         Mistake("偏置的符号反了。", "The bias has the wrong sign.", another(biased, "slope", lambda slope: -slope)),
-        Mistake("距离的算法与题目不同。", "The distance is measured in another way.", another(biased, "distance")),
+        Mistake("距离的算法与题目不同。", "The distance is not measured as asked.", another(biased, "distance")),
         Mistake("缩放的算法与题目不同。", "The scores are not scaled as asked.", another(biased, "scale")),
         Mistake("掩码用在了 softmax 之后，权重之和不再是 1。",
-                "The mask comes after the softmax, and the weights no longer sum to 1.", masked_late),
+                "The mask is applied after the softmax, so the weights no longer sum to 1.", masked_late),
         Mistake("一个键也看不到的查询，输出与题目的规定不同。",
-                "The output of a query that sees no key is not the agreed one.",
+                "The output of a query that sees no key does not follow the convention.",
                 another(biased, "empty", {"zeros": "mean", "mean": "zeros", "first": "zeros"}.get)),
     ),
 )  # fmt: skip
@@ -293,11 +293,11 @@ STREAM = Question(
         Part(1, "输入是整数，有相等的分数", "whole numbers, equal scores", tokens(11, 2, 2, decimals=0)),
     ),
     mistakes=(
-        Mistake("同一步该不该读到自己的键，弄反了。", "Whether a step reads its own key is the reverse of the text.",
+        Mistake("同一步该不该读到自己的键，弄反了。", "Whether a step reads its own key is the wrong way round.",
                 another(stream, "own")),
         Mistake("缓存里多留了一个。", "The cache holds one too many.", another(stream, "limit", lambda n: n + 1)),
         Mistake("什么也没有离开缓存。", "Nothing ever leaves the cache.", another(stream, "limit", lambda n: 10**9)),
-        Mistake("离开的不是该离开的。", "It is not the right token that leaves the cache.", another(stream, "leaves")),
+        Mistake("离开的不是该离开的。", "The wrong token leaves the cache.", another(stream, "leaves")),
         Mistake("缩放的算法与题目不同。", "The scores are not scaled as asked.", another(stream, "scale")),
     ),
 )  # fmt: skip
