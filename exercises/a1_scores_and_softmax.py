@@ -120,6 +120,13 @@ def other_total(v, S):
     return (A, (log_total + shift).squeeze(v.axis)) if v.returns == "both" else A
 
 
+def far_below(rng, v):
+    """The scores of all queries but the first; of all, and where there are extra keys, every weight would be 0."""
+    [S] = array(4, 4)(rng)
+    S.swapaxes(v.axis, -1)[1:] -= 5000
+    return (S,)
+
+
 WEIGHTS = Question(
     function="weights", reference=weights, example=array(2, 3),
     choices={
@@ -130,7 +137,7 @@ WEIGHTS = Question(
         Part(1, "查询和键一样多", "as many queries as keys", array(4, 4)),
         Part(1, "前面还有一个轴", "one more axis in front", array(2, 3, 5)),
         Part(1, "分数都在 5000 左右", "all scores near 5000", array(3, 4, around=5000)),
-        Part(1, "分数都在 −5000 左右", "all scores near −5000", array(3, 4, around=-5000)),
+        Part(1, "有的查询，分数都在 −5000 左右", "queries whose scores are all near −5000", far_below),
         Part(1, "差距有几千", "gaps of thousands", array(3, 4, spread=5000)),
         Part(1, "输入是整数", "whole numbers", array(4, 6, decimals=0)),
     ),

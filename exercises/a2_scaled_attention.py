@@ -165,7 +165,7 @@ MASK = Question(
     },
     parts=(
         Part(1, "查询和键一样多", "as many queries as keys", square),
-        Part(2, "查询比键少", "fewer queries than keys", sizes(4, 9)),
+        Part(2, "查询比键少", "fewer queries than keys", sizes(6, 9)),
         Part(1, "查询比键多", "more queries than keys", sizes(9, 6)),
         Part(2, "有填充", "with padding", sizes(6, 8, n_pad=3)),
     ),

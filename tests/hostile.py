@@ -1,8 +1,8 @@
 """Submissions that attack the grader: their cells, put between honest ones.  Everything is bounded and local.
 
 All answer wrongly, so that their honest value is 0 points.  What a submission has managed to do, it says by the
-function managed().  CLASS, HOME, PORT, NAME and PARENT stand for the class folder, a home folder, a listener's port,
-an abstract listener's name and the number of the grader's process.
+function managed().  CLASS, HOME, PORT, NAME, PARENT, MACHINE stand for the class folder, a home folder, the port of a
+listener, the name of an abstract one, the number of the grader's process and the name of its machine.
 """
 
 from typing import NamedTuple
@@ -383,6 +383,47 @@ attempt(mmap.mmap, -1, 3 * 2**30)
 attempt(lambda: open("/dev/shm/hog", "wb").close())
 """
     ),
+    "memory that is shared with nobody": Attack(
+        before="""import mmap                 # all of it but a page is unmapped: that stays, and counts no more
+attempt(mmap.mmap, -1, 4096)
+attempt(lambda: mmap.mmap(os.open("/dev/zero", os.O_RDWR), 4096))
+import fcntl
+reads, writes = os.pipe()
+attempt(fcntl.fcntl, writes, 1031, 2**20)
+class Piece(ctypes.Structure): _fields_ = [("at", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+page = ctypes.create_string_buffer(8192)
+system(278, writes, ctypes.byref(Piece(ctypes.addressof(page), 1)), 1, 2)  # a byte in a pipe holds a page of 2 MiB
+system(206, 1, ctypes.byref(ctypes.c_long(0)))
+"""
+    ),
+    "files that others wait for": Attack(
+        before="""import fcntl
+for path in (os.__file__, np.__file__, sys.argv[0], "/etc/ld.so.cache"):
+    end = os.open(path, os.O_RDONLY)
+    attempt(fcntl.fcntl, end, 1024, 1)     # a lease: who opens the file must wait until it is given back
+    attempt(fcntl.fcntl, end, 1024, 0)
+"""
+    ),
+    "the modes of devices": Attack(
+        before="""for place in (0, 1, 2, "/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"):
+    about = os.stat(place)
+    attempt(os.chmod, place, about.st_mode & 0o7777)
+    attempt(os.chown, place, about.st_uid, about.st_gid)
+    attempt(lambda: os.utime(place, ns=(about.st_atime_ns, about.st_mtime_ns)))
+    attempt(os.utime, place)
+system(452, -100, b"/dev/null", 0o666, 0)
+"""
+    ),
+    "watching the machine": Attack(
+        before="""import fcntl
+system(253)
+system(294, 0)
+system(300, 0x200, 0)
+system(103, 10, 0, 0)
+attempt(lambda: fcntl.fcntl(os.open(os.path.dirname(os.__file__), os.O_RDONLY), 1026, 1))
+if os.uname().nodename == "MACHINE": done.append(1)
+"""
+    ),
     "limits raised": Attack(
         before="""import resource
 for name in ("RLIMIT_AS", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_CORE", "RLIMIT_NPROC"):
@@ -511,7 +552,7 @@ system(272, 0)                             # unshare nothing: would succeed
 if system(X32 | 57) == 0: os._exit(0)
 system(X32 | 39)
 import mmap
-code = mmap.mmap(-1, 4096, prot=7)         # machine code: fork by the 32-bit door
+code = mmap.mmap(-1, 4096, 0x22, 7)          # machine code: fork by the 32-bit door
 code.write(b"\\xb8\\x02\\x00\\x00\\x00\\xcd\\x80\\xc3")
 entry = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
 pid = entry()

@@ -67,6 +67,7 @@ def world(tmp_path, monkeypatch):
     for listener in (tcp, abstract):
         threading.Thread(target=listen, args=(listener, knocks), daemon=True).start()
     places = {"CLASS": classroom, "HOME": home, "PORT": tcp.getsockname()[1], "NAME": name, "PARENT": os.getpid()}
+    places["MACHINE"] = socket.gethostname()
     yield SimpleNamespace(places=places, knocks=knocks, copy=copy, state=lambda: state(tmp_path))
     for listener in (tcp, abstract):
         listener.shutdown(socket.SHUT_RDWR)
@@ -171,7 +172,9 @@ def unfiltered(words, world):
 
 def shared_network(words, world):
     index = words.index("--unshare-all")
-    return hostile.without([*words[:index], "--unshare-pid", "--unshare-ipc", *words[index + 1 :]], "--seccomp")
+    return hostile.without(
+        [*words[:index], "--unshare-pid", "--unshare-ipc", "--unshare-uts", *words[index + 1 :]], "--seccomp"
+    )
 
 
 def bound(option):
@@ -198,6 +201,10 @@ def unlimited(words, world):
 
 HOLES = {
     "no filter": (unfiltered, "memory that is not counted"),
+    "no filter for shared memory": (unfiltered, "memory that is shared with nobody"),
+    "no filter for leases": (unfiltered, "files that others wait for"),
+    "no filter for devices": (unfiltered, "the modes of devices"),
+    "no filter for watches": (unfiltered, "watching the machine"),
     "no filter for processes": (unfiltered, "processes by number"),
     "no filter for 32 bits": (unfiltered, "calls by other numbers"),
     "network": (shared_network, "network"),

@@ -193,12 +193,15 @@ def test_a_process_that_outlives_its_parent_is_seen(works):
 
 HOSTILE_REPLIES = """
 from attention_grading.session import Session
+def highest():
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+before = highest()
 for body in ("os.write(line, b'[' * 10**7)", "os.write(line, b'x' * 10**8)", "return np.zeros(2**18)",
              "os.write(line, b'{}\\\\n' * 10**6)", "return [[0.5] * 10**3] * 10**3"):
     source = "import os, sys, numpy as np\\nline = int(sys.argv[1])\\ndef f():\\n    " + body
     with Session([("q1", source)], safe=False) as session:
         session.call("f", [])
-print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+print(highest() - before)
 """
 
 
@@ -207,4 +210,4 @@ def test_the_parent_stays_small():
         [sys.executable, "-c", HOSTILE_REPLIES], env={**os.environ, "PYTHONPATH": str(GRADING)}, capture_output=True,
         text=True, check=True,
     )  # fmt: skip
-    assert int(done.stdout) < 60 * 1024  # in KiB, at its highest
+    assert int(done.stdout) < 20 * 1024  # in KiB: what was added to Python and the packages

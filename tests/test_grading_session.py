@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from attention_grading import Problem
-from attention_grading.session import REASONS, Session
+from attention_grading.session import NOTES, REASONS, Session
 
 NUMPY = (None, "import numpy as np")
 LOOP = "def loop(*x):\n    while True: pass\n"
@@ -30,6 +30,14 @@ def asked(source, *arguments, safe=False, function="f", seconds=10):
 def loaded(*sources, safe=False, seconds=10):
     with Session([("q1", source) for source in sources], safe, seconds) as session:
         return session.notes
+
+
+def test_what_a_process_repeats_costs_the_grader_nothing(monkeypatch):
+    heard, loading = [], Session.loading
+    monkeypatch.setattr(Session, "loading", lambda self, message: heard.append(message) or loading(self, message))
+    flood = 'import os, sys\nfor _ in range(70): os.write(int(sys.argv[1]), b\'{"type": "Odd"}\\n\')'
+    assert loaded(flood) == [{"zh": "Odd。", "en": "Odd."}]
+    assert len(heard) == NOTES
 
 
 # What comes back

@@ -29,7 +29,7 @@ PROTECTIONS = {  # function of TRIALS -> what must keep it from its aim
     "forever": "the code is stopped when its time is up",
 }
 TRIALS = """
-import ctypes, os, socket, threading
+import ctypes, mmap, os, socket, threading
 
 def manages(action):
     try:
@@ -57,7 +57,7 @@ def fork():
     return manages(child) + manages(lambda: threading.Thread(target=int).start())
 
 def grow(size):
-    return manages(lambda: bytearray(size))
+    return manages(lambda: bytearray(size)) + manages(lambda: mmap.mmap(-1, 4096))
 
 def namespace():
     return 1 + ctypes.CDLL(None).unshare(0x10000000)
@@ -77,7 +77,7 @@ def protections():
     else:
         advice = (
             "bubblewrap starts, but this does not hold: do not grade on this machine. "
-            "With a processor other than x86_64 and aarch64, run attn as an ordinary user, not as root."
+            "All of it holds on processors of the kinds x86_64 and aarch64 alone."
         )
     return [
         Protection(name, holds.get(key, False), "" if holds.get(key) else advice) for key, name in PROTECTIONS.items()

@@ -98,12 +98,14 @@ def sandboxed(command, tell=None, rules=None):
         mounts += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
     mounts += ["--remount-ro", "/", "--chdir", "/tmp"]
     given = [word for pair in (("--info-fd", tell), ("--seccomp", rules)) if pair[1] is not None for word in pair]
+    shut += ["--hostname", "sandbox"]  # and not the machine's
     words = [bubblewrap(), *shut, "--uid", 65534, "--gid", 65534, *mounts, *given, "--", *command]
     return [str(word) for word in words]
 
 
 # What the system refuses to the student's code: new processes and threads, so that the bound on memory bounds all of
-# it; memory that this bound does not count; sockets; doors into the kernel that have been broken.
+# it; memory that this bound does not count; sockets; doors into the kernel that have been broken; the modes and times
+# of files, which the owner of a device may change even here, and the owner is root where root grades; watching others.
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # as the kernel's audit names them
 REFUSED = {  # the number of each call on these two
     "clone": (56, 220), "clone3": (435, 435), "fork": (57, None), "vfork": (58, None),
@@ -114,8 +116,23 @@ REFUSED = {  # the number of each call on these two
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
     "userfaultfd": (323, 282), "bpf": (321, 280), "perf_event_open": (298, 241),
     "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
+    "vmsplice": (278, 75), "io_setup": (206, 0), "syslog": (103, 116), "pidfd_getfd": (438, 438),
+    "inotify_init": (253, None), "inotify_init1": (294, 26), "fanotify_init": (300, 262),
+    "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
+    "chown": (92, None), "lchown": (94, None), "fchown": (93, 55), "fchownat": (260, 54),
+    "utime": (132, None), "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88),
+    "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
+    "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16), "removexattrat": (466, 466),
+    "file_setattr": (469, 469),
 }  # fmt: skip
-LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06  # instructions of the kernel's filter machine
+LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # instructions of the kernel's filter machine
+MMAP, FCNTL = (9, 222), (72, 25)
+REFUSED_WITH = (  # a call's numbers; which of its arguments, what holds of it
+    (MMAP, 3, ANY_BIT, 1),  # MAP_SHARED: it stays in memory when all of it but a page is unmapped and counts no more
+    (FCNTL, 1, EQUAL, 1024),  # F_SETLEASE: who opens the file, such as a module of Python's, would have to wait
+    (FCNTL, 1, EQUAL, 1026),  # F_NOTIFY: what happens in a folder
+    (FCNTL, 1, EQUAL, 1031),  # F_SETPIPE_SZ: more memory in the kernel
+)
 ALLOW, REFUSE = 0x7FFF0000, 0x00050001  # the latter gives EPERM
 X32 = 0x40000000  # with this bit the numbers of x86_64 are those of x32: the same calls by another name
 
@@ -123,15 +140,20 @@ X32 = 0x40000000  # with this bit the numbers of x86_64 are those of x32: the sa
 def seccomp(architecture):
     """The filter as the kernel reads it, or None for an architecture whose numbers are not listed.
 
-    A step is (instruction, steps to jump over if it holds, if it does not, operand); the last one refuses.
+    A step is (instruction, operand, how many steps to jump over if it holds, if it does not); the last one refuses.
     """
     if architecture not in ARCHITECTURES:
         return None
     column = list(ARCHITECTURES).index(architecture)
-    numbers = [calls[column] for calls in REFUSED.values() if calls[column] is not None]
-    n = len(numbers)
-    steps = [(LOAD, 0, 0, 4), (EQUAL, 0, n + 3, ARCHITECTURES[architecture])]
-    steps += [(LOAD, 0, 0, 0), (AT_LEAST, n + 1, 0, X32)]
-    steps += [(EQUAL, n - i, 0, number) for i, number in enumerate(numbers)]
-    steps += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
-    return b"".join(struct.pack("<HBBI", *step) for step in steps)
+    last = -1
+    steps = [(LOAD, 4, 0, 0), (EQUAL, ARCHITECTURES[architecture], 0, last)]
+    steps += [(LOAD, 0, 0, 0), (AT_LEAST, X32, last, 0)]
+    steps += [(EQUAL, calls[column], last, 0) for calls in REFUSED.values() if calls[column] is not None]
+    for calls, argument, test, operand in REFUSED_WITH:
+        steps += [(LOAD, 0, 0, 0), (EQUAL, calls[column], 0, 2)]
+        steps += [(LOAD, 16 + 8 * argument, 0, 0), (test, operand, last, 0)]  # its lower half, which is all that counts
+    steps += [(RETURN, ALLOW, 0, 0), (RETURN, REFUSE, 0, 0)]
+    return b"".join(
+        struct.pack("<HBBI", code, *(len(steps) - 2 - i if jump == last else jump for jump in jumps), operand)
+        for i, (code, operand, *jumps) in enumerate(steps)
+    )

@@ -80,7 +80,7 @@ class Session:
 
     def load(self):
         cells = [(i, source) for i, (_, source) in enumerate(self.cells) if i not in self.left_out]
-        begun = None
+        begun, told = None, 0
         try:
             with self.deadline() as deadline:
                 self.process.send({"cells": cells}, deadline)
@@ -90,7 +90,8 @@ class Session:
                         return
                     if "begin" in message:
                         begun = self.index(message["begin"])
-                    else:
+                    elif told < NOTES:  # more would be our own time, and that of the submissions beside this one
+                        told += 1
                         self.note(*self.loading(message))
                 raise Failure("unreadable")
         except Failure as failure:
@@ -146,7 +147,7 @@ class Session:
     def word(self, text):
         """Whether a text is a name that stands in the student's source."""
         name = isinstance(text, str) and len(text) <= 60 and text.isidentifier()
-        return name and any(re.search(rf"\b{text}\b", source) for _, source in self.cells)
+        return name and any(text in source for _, source in self.cells)  # as part of a longer one too: that is fast
 
     def index(self, number):
         if type(number) is not int or not 0 <= number < len(self.cells):
