@@ -42,7 +42,7 @@ def every_variant(choices, at_most=600):
 
 
 def some_variants(choices):
-    """So few variants that any two values of two choices meet; all, where EVERY_VARIANT is set (a minute more)."""
+    """So few variants that any two values of two choices meet in one; all if EVERY_VARIANT is set (a minute more)."""
     every = every_variant(choices)
     if os.environ.get("EVERY_VARIANT"):
         return every

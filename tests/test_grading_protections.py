@@ -97,7 +97,7 @@ def test_without_user_namespaces(works):
 
 
 def test_an_ordinary_user(works):
-    """Root tries as nobody, with a copy of NumPy and of this package that nobody can read, which need no nbformat for this."""
+    """Root tries as nobody, with a copy of NumPy and of this package that he can read, all without nbformat."""
     if os.getuid():
         pytest.skip("all tests run as one")
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -110,7 +110,8 @@ def test_an_ordinary_user(works):
         for program in programs:
             with contextlib.suppress(OSError):
                 done = subprocess.run(
-                    [program, "-I", "-S", "-c", code], cwd="/", capture_output=True, user=65534, group=65534, extra_groups=[], text=True,
+                    [program, "-I", "-S", "-c", code], cwd="/", capture_output=True, user=65534, group=65534,
+                    extra_groups=[], text=True,
                 )  # fmt: skip
                 break
         else:

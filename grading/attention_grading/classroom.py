@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 LANGUAGES = ("zh", "en", "both")
-SIGNS = "=+@＝＋－＠-"  # a field that begins with one is computed by a spreadsheet program; as letters of a [class]
+SIGNS = r"=+\-@＝＋－＠"  # of these signs, for a regular expression, one begins what a spreadsheet program computes
 COLUMNS = {  # of roster.csv: what they may be called
     "id": ("student_id", "id", "学号"),
     "name": ("name", "姓名"),
