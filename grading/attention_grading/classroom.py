@@ -13,6 +13,7 @@ NAME/feedback/      one page a student
 
 import contextlib
 import csv
+import hashlib
 import io
 import json
 import os
@@ -94,11 +95,30 @@ class Classroom:
                 f"{path} does not hold a secret (64 hexadecimal digits): bring it back from a copy. "
                 "Without it nobody can tell which student has which variant."
             )
+        for about in self.folder.glob("*/release.json"):
+            if released_with(about) not in (None, fingerprint(secret)):
+                raise Problem(
+                    f"{path} is not the secret that {about.parent.name} was released with: "
+                    "bring the right one back from a copy."
+                )
         return secret
 
     def of(self, name, *folders):
         """A folder or file of an assignment."""
         return self.folder.joinpath(name, *folders)
+
+
+def fingerprint(secret):
+    """What a secret is known by, and which gives nothing of it away."""
+    return hashlib.sha256(b"fingerprint" + secret).hexdigest()[:16]
+
+
+def released_with(path):
+    """The fingerprint in a release.json; None if there is none: of a damaged one, the step that needs it complains."""
+    try:
+        return read_json(path)["secret"]
+    except (Problem, LookupError, TypeError):
+        return None
 
 
 def read_roster(path):

@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import functools
-import hashlib
 import re
 import shutil
 from types import SimpleNamespace
@@ -14,7 +13,7 @@ import numpy as np
 from tqdm import tqdm
 
 from attention_grading.assignment import Assignment, seed
-from attention_grading.classroom import Problem, read_json, write, write_json
+from attention_grading.classroom import Problem, fingerprint, read_json, write, write_json
 from attention_grading.judge import arrays, copies, here, judge_all
 
 STUB = "raise NotImplementedError  # ✎"
@@ -65,10 +64,6 @@ def release(classroom, master, language="both", same_for_all=False, replace=Fals
         write_all(folder, assignment, made)
     write_json(folder / "release.json", new)
     return len(getting), folder
-
-
-def fingerprint(secret):
-    return hashlib.sha256(b"fingerprint" + secret).hexdigest()[:16]
 
 
 def write_all(folder, assignment, made):
