@@ -240,6 +240,13 @@ def test_somebody_else_s_notebook_is_his_by_the_lms_and_told(course, tmp_path):
     assert "20230001" not in clean(course, "20230002")
 
 
+def test_an_id_that_was_changed_after_the_release_is_told(course, tmp_path):
+    path = packed(tmp_path / "d.zip", {"张三/tiny.ipynb": answered(course, "20230001")})
+    (course.folder / "roster.csv").write_text(ROSTER.replace("20230001", "20239999"), "utf-8")
+    collect(course, "tiny", path)
+    assert "handed out to 20230001, who is not in the roster" in english(records(course)["20239999"]["look"])
+
+
 def test_the_instructor_decides(course, tmp_path):
     path = packed(tmp_path / "d.zip", {"王伟.ipynb": anonymous(answered(course, "20230004")), "a,b.ipynb": b"{}"})
     result = collect(course, "tiny", path)

@@ -209,6 +209,6 @@ def test_the_example_on_the_page_for_instructors_is_a_whole_assignment(tmp_path)
     ]
     nbformat.write(v4.new_notebook(cells=cells), tmp_path / "mine.ipynb")
     room = made(tmp_path / "class", 40)
-    assert release(room, tmp_path / "mine.ipynb", language="en") == 40
+    assert release(room, tmp_path / "mine.ipynb", language="en")[0] == 40
     submissions(room, "mine")
     assert {student["points"]["q1"] for student in truth(room).values()} > {0, 3, None}

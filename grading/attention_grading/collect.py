@@ -14,10 +14,9 @@ from pathlib import Path, PurePosixPath
 import nbformat
 from tqdm import tqdm
 
-from attention_grading.assignment import Assignment
 from attention_grading.classroom import LANGUAGES, Problem, read_json, read_table, write, write_json
-from attention_grading.download import File, files
-from attention_grading.release import student_notebook
+from attention_grading.download import File, files, shown
+from attention_grading.release import released, student_notebook
 from attention_grading.transplant import Submission, instead, note, put, read
 from attention_grading.whose import Found, Whose
 
@@ -77,13 +76,10 @@ class Master:
     """What was released, and the notebook of each student made anew from it."""
 
     def __init__(self, classroom, name):
-        released = read_json(classroom.of(name, "release.json"))
-        if not released:
-            raise Problem(f"{name} was not released in this class: release it first (attn release).")
-        self.assignment = Assignment(classroom.of(name, "master", f"{name}.ipynb"))
+        self.assignment, self.same_for_all = released(classroom, name)
+        self.language = read_json(classroom.of(name, "release.json"))["language"]
         self.secret = classroom.secret()
         self.students = {student.id: student for student in classroom.roster()}
-        self.language, self.same_for_all = released["language"], released["same_for_all"]
 
     def submission(self, student, those, due):
         """The one of a student's files that counts.   those: [(File, Found), …]   -> Attempt"""
@@ -143,6 +139,16 @@ class Master:
                 note(
                     f"这份笔记本是发给 {other} 的：也许是抄来的。",
                     f"The notebook was handed out to {other}: copied perhaps.",
+                )
+            )
+        elif whose and whose != student.id:
+            whose = shown(whose[:60])
+            notes.append(
+                note(
+                    f"这份笔记本是发给 {whose} 的，名单里没有这个学号。学号若是发题以后改的，变式也就变了："
+                    "请在 roster.csv 里改回来，再收一次。",
+                    f"The notebook was handed out to {whose}, who is not in the roster. If an id was changed after the "
+                    "release, so was the variant: change it back in roster.csv and collect again.",
                 )
             )
         if claims.get("assignment", self.assignment.name) != self.assignment.name:
