@@ -49,7 +49,7 @@ def parser():
         one.set_defaults(step=run)
         one.add_argument("--class", dest="folder", default=".", metavar="FOLDER", help="the class (here, if not said)")
         if assignment:
-            one.add_argument("name", metavar="NAME", help="the assignment, as in NAME.ipynb")
+            one.add_argument("name", type=folder, metavar="NAME", help="the assignment, as in NAME.ipynb")
         return one
 
     one = step("demo", demo, "make a class of invented students, and play them", assignment=False)
@@ -71,7 +71,7 @@ def parser():
     one.add_argument("--replace", action="store_true", help="take these files even where newer ones are here")
 
     one = step("grade", grade, "run the students' code in a sandbox and give points", assignment=False)
-    one.add_argument("name", nargs="?", metavar="NAME", help="the assignment")
+    one.add_argument("name", nargs="?", type=folder, metavar="NAME", help="the assignment")
     one.add_argument("--check", action="store_true", help="only say which protections work on this machine")
     one.add_argument("-j", dest="jobs", type=int, default=1, metavar="N", help="how many at a time (1)")
     one.add_argument("--student", action="append", metavar="ID", help="only this one; may be said several times")
@@ -95,8 +95,16 @@ def parser():
     one.add_argument("--to", metavar="FILE", help="where to (in the assignment's folder, if not said)")
 
     one = step("status", status, "say where the class stands", assignment=False)
-    one.add_argument("name", nargs="?", metavar="NAME", help="the assignment (all, if not said)")
+    one.add_argument("name", nargs="?", type=folder, metavar="NAME", help="the assignment (all, if not said)")
     return top
+
+
+def folder(name):
+    """The name of an assignment, to which a shell that completes it adds a stroke."""
+    name = name.rstrip("/\\")
+    if not name or "/" in name or "\\" in name or name in (".", ".."):
+        raise argparse.ArgumentTypeError("name the assignment, as in NAME.ipynb, and the class with --class")
+    return name
 
 
 # --------------------------------------------------------------------------- the steps; each imports what it needs

@@ -49,9 +49,10 @@ def export_answers(classroom, name, anonymous=False, progress=False):
     """Write marking.csv and marking.html, with the marks that are known already.   -> how many there are"""
     assignment, same_for_all = released(classroom, name)
     sheet, marks, handed = classroom.of(name, "marking.csv"), known(classroom, name), answers(classroom, name)
-    refuse_to_lose(sheet, marks)
+    refuse_to_lose(sheet, marks, handed)
     html = reading_page(classroom, assignment, same_for_all, handed, marks, anonymous, progress)
-    rows = [row(assignment, one, mark_of(one, marks), anonymous) for one in [*handed, *set_by_hand(classroom, marks)]]
+    by_hand = [] if anonymous else set_by_hand(classroom, marks, handed)  # such a row needs its student
+    rows = [row(assignment, one, mark_of(one, marks), anonymous) for one in [*handed, *by_hand]]
     write(classroom.of(name, "marking.html"), html)
     write(sheet, table(COLUMNS, rows))
     return summary(handed, marks)
@@ -68,9 +69,10 @@ def import_marks(classroom, name, path):
             one = meant(fields, handed, roster, assignment)
             points = points_of(fields["points"], assignment.questions[one.question].points)
             mark = {"points": points, "comment": fields["comment"]} | ({"answer": one.code} if one.code else {})
-            key = one.student.id, one.question
+            key, before = (one.student.id, one.question), mark_of(one, marks)
+            if before and (points, fields["comment"]) == (before["points"], before["comment"]):
+                mark = before  # points that count whatever was handed in go on doing so
             if points is None:
-                before = mark_of(one, marks)
                 if mark["comment"] and (before is None or mark["comment"] != before["comment"]):
                     raise ValueError("column points: there is a comment and no points; type the points.")
             elif new.setdefault(key, mark) != mark:
@@ -141,15 +143,15 @@ def current_marks(classroom, name):
     return current
 
 
-def set_by_hand(classroom, marks):
-    """The points that count whatever was handed in.   -> [Handed, …]"""
-    roster = {student.id: student for student in classroom.roster()}
+def set_by_hand(classroom, marks, handed):
+    """The points that count whatever was handed in, but for answers that have a row of their own.   -> [Handed, …]"""
+    roster, there = {student.id: student for student in classroom.roster()}, {one[:2] for one in handed}
     return [
         Handed(roster[student], key, [], "")
         for student, of in marks.items()
         if student in roster
         for key, mark in of.items()
-        if "answer" not in mark
+        if "answer" not in mark and (roster[student], key) not in there
     ]
 
 
@@ -187,7 +189,7 @@ def plain(text):
     return text[1:] if text.startswith("'") and FORMULA.match(text) else text
 
 
-def refuse_to_lose(sheet, marks):
+def refuse_to_lose(sheet, marks, handed):
     """Whoever marks may have typed into the sheet that is about to be written over."""
     if not sheet.exists():
         return
@@ -195,6 +197,7 @@ def refuse_to_lose(sheet, marks):
     for student, of in marks.items():
         for key, mark in of.items():
             kept[mark.get("answer", f"{student} {key}")] = mark
+    kept |= {one.code: mark for one in handed if (mark := mark_of(one, marks))}
     for line, fields in filled_rows(sheet):
         code = fields["answer_code"] or f"{fields['student_id']} {fields['question']}"
         if not same_mark(fields, kept.get(code)):
