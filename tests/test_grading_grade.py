@@ -312,10 +312,11 @@ def test_another_master_is_graded_again(classroom, file):
     assert grade(classroom, "tiny") == "tiny: 5 graded, 0 failed, 0 unchanged."
 
 
-def test_another_secret_is_graded_again(classroom):
+def test_another_class_s_secret_grades_nobody(classroom):
     grade(classroom, "tiny")
     (classroom.folder / "secret.key").write_text(bytes(32).hex())
-    assert grade(classroom, "tiny") == "tiny: 5 graded, 0 failed, 0 unchanged."
+    with pytest.raises(Problem, match="not the secret that tiny was released with"):
+        grade(classroom, "tiny", again=True)
 
 
 def test_a_submission_mended_by_hand_is_graded_again(classroom):
@@ -396,7 +397,9 @@ def test_who_left_the_class_is_named(classroom):
 @pytest.mark.parametrize("value", [[], {"students": []}, {"students": {"1": 3}}, {"students": {"1": {"sha": ""}}}, {}])
 def test_a_damaged_list_of_what_came_is_a_sentence(classroom, value):
     write_json(classroom.of("tiny", "collected.json"), value)
-    with pytest.raises(Problem, match=r"collected.json is damaged: attn collect tiny DOWNLOAD --replace"):
+    with pytest.raises(
+        Problem, match=r"collected.json is damaged: bring it back from a copy, or delete it and collect"
+    ):
         grade(classroom, "tiny")
 
 

@@ -18,6 +18,7 @@ from tqdm import tqdm
 from attention_grading import sandbox
 from attention_grading.assignment import Question, questions, seed
 from attention_grading.classroom import Problem, read_json, write_json
+from attention_grading.collect import collected
 from attention_grading.judge import Answer, judge
 from attention_grading.release import released
 
@@ -32,7 +33,7 @@ def grade(classroom, name, jobs=1, safe=True, again=False, students=None, schedu
     Who has a record of the same answers, master, variant and arguments is skipped, unless `again`.
     """
     assignment, same_for_all = released(classroom, name)
-    entries = collected(classroom, name)
+    entries = collected(classroom, name)["students"]
     if not entries:
         raise Problem(f"Nothing of {name} was collected yet: attn collect {name} DOWNLOAD does it.")
     roster, secret = classroom.roster(), classroom.secret()
@@ -97,19 +98,6 @@ def chosen(roster, ids):
     if unknown:
         raise Problem(f"The roster does not list {', '.join(sorted(unknown))}.")
     return [student for student in roster if not ids or student.id in ids]
-
-
-def collected(classroom, name):
-    """What attn collect found of each student.   -> {id: its entry in collected.json}"""
-    path = classroom.of(name, "collected.json")
-    kept = read_json(path)
-    if kept is None:
-        return {}
-    entries = kept.get("students") if isinstance(kept, dict) else None
-    needed = {"sha", "readable", "blank", "look"}
-    if not isinstance(entries, dict) or not all(isinstance(e, dict) and needed <= e.keys() for e in entries.values()):
-        raise Problem(f"{path} is damaged: attn collect {name} DOWNLOAD --replace makes it again.")
-    return entries
 
 
 def record(classroom, name, student):

@@ -6,7 +6,8 @@ import sys
 import warnings
 from typing import NamedTuple
 
-from attention_grading.classroom import Problem, read_json
+from attention_grading.classroom import Problem
+from attention_grading.collect import collected
 from attention_grading.release import released
 from attention_grading.standing import standing
 
@@ -30,7 +31,7 @@ def to_gradebook(classroom, name, database):
     """
     assignment, _ = released(classroom, name)
     everybody = standing(classroom, name)
-    collected = (read_json(classroom.of(name, "collected.json")) or {"students": {}})["students"]
+    entries = collected(classroom, name)["students"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of nbgrader's libraries: none is about the marks
         try:
@@ -45,7 +46,7 @@ def to_gradebook(classroom, name, database):
         os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
         try:
             with api.Gradebook(URL.create("sqlite", database=os.path.abspath(database))) as gradebook:
-                return enter(api, gradebook, assignment, everybody, collected)
+                return enter(api, gradebook, assignment, everybody, entries)
         except SQLAlchemyError as error:
             raise Problem(
                 f"{database} is not a gradebook that nbgrader 0.9 can write ({str(error).splitlines()[0]}): "
@@ -53,7 +54,7 @@ def to_gradebook(classroom, name, database):
             ) from None
 
 
-def enter(api, gradebook, assignment, everybody, collected):
+def enter(api, gradebook, assignment, everybody, entries):
     """All students or, where the database refuses one, none."""
     notebook = outline(api, gradebook, assignment)
     result = Entered(0, [])
@@ -63,7 +64,7 @@ def enter(api, gradebook, assignment, everybody, collected):
             result.without.append((one.student, one.status))
             continue
         submission = of_submission(api, gradebook, notebook, student)
-        time = collected.get(one.student.id, {}).get("time")  # who was marked by hand need not have handed in
+        time = entries.get(one.student.id, {}).get("time")  # who was marked by hand need not have handed in
         submission.assignment.timestamp = time and api.utils.parse_utc(time)
         fill_in(submission, one, {graded(assignment, key): key for key in assignment.questions})
         result = result._replace(written=result.written + 1)

@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from attention_grading.assignment import seed
 from attention_grading.classroom import Problem, Student, numbered_rows, read_json, write, write_json
+from attention_grading.collect import collected
 from attention_grading.reading import Master, number, page
 from attention_grading.release import PLACEHOLDER, released, words_of
 
@@ -91,14 +92,14 @@ def answers(classroom, name):
     """What was handed in for a person to mark, by question, then in an order that tells nothing.   -> [Handed, …]"""
     assignment, _ = released(classroom, name)
     master, secret, handed = Master(assignment), classroom.secret(), []
-    collected = read_json(classroom.of(name, "collected.json"))
-    if collected is None:
+    entries = collected(classroom, name)["students"]
+    if not entries:
         raise Problem(f"Nothing was collected for {name}: attn collect reads what students handed in.")
     for student in classroom.roster():
-        about = collected["students"].get(student.id)
+        about = entries.get(student.id)
         if about is None or not about["readable"]:
             continue
-        cells = master.handed_in(classroom, student)
+        cells = master.handed_in(classroom, student, about)
         for key in assignment.written:
             if not cells.get(key) or (key in about["blank"] and not text_after(cells[key])):
                 continue
@@ -217,7 +218,7 @@ def same_mark(fields, mark):
 def reading_page(classroom, assignment, same_for_all, handed, marks, anonymous, progress):
     """The page for whoever marks.   -> HTML"""
     master, secret = Master(assignment), classroom.secret()
-    collected = read_json(classroom.of(assignment.name, "collected.json"))["students"]
+    entries = collected(classroom, assignment.name)["students"]
     questions = {}
     for one in tqdm(handed, "typesetting the answers", disable=not progress):
         variant = assignment.variant(secret, "" if same_for_all else one.student.id)
@@ -230,7 +231,7 @@ def reading_page(classroom, assignment, same_for_all, handed, marks, anonymous, 
                 "question": master.question(one.question, words),
                 "guide": master.guide(one.question, words),
                 "cells": [(kind, source) for kind, source in one.cells if source.strip() != PLACEHOLDER],
-                "look": [] if anonymous else collected[one.student.id]["look"],
+                "look": [] if anonymous else entries[one.student.id]["look"],
             }
         )
     return page("marking.html", assignment=assignment, questions=questions, anonymous=anonymous)
