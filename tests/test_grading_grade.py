@@ -326,6 +326,14 @@ def test_a_submission_mended_by_hand_is_graded_again(classroom):
     assert grade(classroom, "tiny") == "tiny: 1 graded, 0 failed, 4 unchanged."
 
 
+def test_a_record_with_damaged_marks_is_made_again(classroom):
+    grade(classroom, "tiny")
+    path = classroom.of("tiny", "grades", "2024001.json")
+    for marks in (3, "x", {}, {"points": 1}):
+        write_json(path, read_json(path) | {"questions": {"q1": marks}})
+        assert grade(classroom, "tiny") == "tiny: 1 graded, 0 failed, 4 unchanged."
+
+
 @pytest.mark.parametrize("text", ["", "[1]", "{}", None])
 def test_a_damaged_record_is_made_again(classroom, text):
     grade(classroom, "tiny")

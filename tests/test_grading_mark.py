@@ -357,6 +357,13 @@ def test_before_anything_was_released_or_collected(tmp_path):
     assert current_marks(classroom, "tiny") == {}
 
 
+@pytest.mark.parametrize("file", ["tiny.ipynb", "tiny.py"])
+def test_a_damaged_master_is_a_sentence(classroom, file):
+    classroom.of("tiny", "master", file).write_bytes(b"\xff\xfe\0")
+    with pytest.raises(Problem, match=file):
+        export_answers(classroom, "tiny")
+
+
 def test_a_sheet_without_its_columns(classroom):
     export_answers(classroom, "tiny")
     with pytest.raises(Problem, match="no column answer_code"):

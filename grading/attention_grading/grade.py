@@ -108,7 +108,8 @@ def record(classroom, name, student):
         return None
     needed = {"student", "status", "submission", "master", "task", "questions", "notes"}
     usable = isinstance(kept, dict) and needed <= kept.keys() and isinstance(kept["questions"], dict)
-    return kept if usable else None
+    marks = kept["questions"].values() if usable else ()
+    return kept if usable and all(isinstance(m, dict) and {"points", "parts"} <= m.keys() for m in marks) else None
 
 
 def task_of(classroom, assignment, secret, student, same_for_all, entry, safe):

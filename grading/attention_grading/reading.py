@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import jinja2
-import nbformat
 from markupsafe import Markup
 
 from attention_grading.classroom import Problem
@@ -33,7 +32,7 @@ class Master:
 
     def __init__(self, assignment):
         self.assignment = assignment
-        self.cells = nbformat.read(assignment.notebook, as_version=4).cells
+        self.cells = assignment.cells
         self.ids = {cell.id for cell in self.cells} | {f"{key}-check" for key in assignment.automatic}
 
     def question(self, key, words, language="both"):
