@@ -25,3 +25,12 @@ def test_a_path_is_no_name(course, capsys, name):
     with pytest.raises(SystemExit):
         main(["status", name, "--class", str(course.folder)])
     assert "name the assignment" in capsys.readouterr().err
+
+
+def test_two_who_change_a_class_at_once(course, capsys):
+    """Of two who import marks at the same time, one's would be lost."""
+    words = ["collect", "tiny", str(course.of("tiny", "students")), "--class", str(course.folder)]
+    with course.alone(), pytest.raises(SystemExit, match="Another attn is changing"):
+        main(words)
+    main(words)
+    assert "1 of 1 students have handed in" in capsys.readouterr().out

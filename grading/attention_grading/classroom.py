@@ -24,6 +24,11 @@ import unicodedata
 from pathlib import Path
 from typing import NamedTuple
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
 LANGUAGES = ("zh", "en", "both")
 COLUMNS = {  # of roster.csv: what they may be called
     "id": ("student_id", "id", "学号"),
@@ -102,6 +107,25 @@ class Classroom:
                     "bring the right one back from a copy."
                 )
         return secret
+
+    @contextlib.contextmanager
+    def alone(self):
+        """Nobody else changes the class meanwhile: of two who add to the same record, one's additions would be lost."""
+        if fcntl is None:
+            yield
+            return
+        handle = os.open(self.folder, os.O_RDONLY)
+        try:
+            with contextlib.suppress(OSError):  # a file system without locks
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise Problem(
+                        f"Another attn is changing {self.folder} right now: run this again when it is done."
+                    ) from None
+            yield
+        finally:
+            os.close(handle)  # and so does the system for who is killed
 
     def of(self, name, *folders):
         """A folder or file of an assignment."""

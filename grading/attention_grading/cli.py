@@ -131,18 +131,18 @@ def release(options):
         return print(f"▸ the public page is in {options.page}")
     classroom = Classroom(options.folder)
     how = options.lang, options.same_for_all, options.replace
-    count, folder = step.release(classroom, options.master, *how, progress=watched())
+    with classroom.alone():
+        count, folder = step.release(classroom, options.master, *how, progress=watched())
     print(f"▸ {count} notebooks are in {folder / 'students'}, the public page in {folder / 'page'}")
 
 
 def collect(options):
     from attention_grading.collect import collect as step
 
-    report = step(
-        Classroom(options.folder), options.name, options.download, options.deadline, options.matches, options.replace,
-        progress=watched(),
-    )  # fmt: skip
-    print(report)
+    classroom = Classroom(options.folder)
+    how = options.download, options.deadline, options.matches, options.replace
+    with classroom.alone():
+        print(step(classroom, options.name, *how, progress=watched()))
 
 
 def grade(options):
@@ -172,7 +172,8 @@ def mark(options):
 
     classroom, name = Classroom(options.folder), options.name
     if options.sheet:
-        done = step.import_marks(classroom, name, options.sheet)
+        with classroom.alone():
+            done = step.import_marks(classroom, name, options.sheet)
         print(f"▸ marked: {done.marked}, still open: {done.open}")
     if options.gradebook:
         entered = gradebook.to_gradebook(classroom, name, options.gradebook)
