@@ -306,7 +306,7 @@ def test_a_second_collection_that_was_interrupted_is_told_until_it_is_done_again
     assert collected(course, "tiny")["students"].keys() == {"20230001"}
 
 
-@pytest.mark.parametrize("value", ["[]", "3", "{}", '{"students": []}', '{"students": {"1": 3}}', '{"students": {}}'])
+@pytest.mark.parametrize("value", ["[]", "3", "{}", '{"students": []}', '{"students": {"1": 3}}'])
 def test_damaged_records_are_a_sentence(course, tmp_path, value):
     course.of("tiny", "collected.json").write_text(value)
     with pytest.raises(Problem, match="collected.json is damaged"):

@@ -77,14 +77,14 @@ def collected(classroom, name, unfinished=False):
         return {"students": {}, "unmatched": []}
     needed = {"file", "sha", "time", "late", "readable", "blank", "repaired", "look"}
     try:
-        whole = all(needed <= entry.keys() for entry in kept["students"].values()) and {"unmatched"} <= kept.keys()
+        whole = all(needed <= entry.keys() for entry in kept["students"].values())
     except (TypeError, LookupError, AttributeError):
         whole = False
     if not whole:
         raise Problem(f"{path} is damaged: bring it back from a copy, or delete it and collect all downloads again.")
     if kept.get("unfinished") and not unfinished:
         raise Problem(f"Collecting {name} was interrupted: run the same attn collect once more.")
-    return kept
+    return {"unmatched": []} | kept
 
 
 def deadline_of(text):

@@ -68,14 +68,12 @@ class Master:
         entry: what was collected of the student, or None
         """
         path = classroom.of(self.assignment.name, "submissions", f"{student.file}.ipynb")
-        if not entry or not entry["readable"]:
+        if not entry or not entry["readable"] or not path.exists():
             return {}
         try:
             return self.answers(json.loads(path.read_text("utf-8"))["cells"])
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            raise Problem(
-                f"{path} is missing or damaged: collect {self.assignment.name} again, which makes it anew."
-            ) from None
+            raise Problem(f"{path} is damaged: collect {self.assignment.name} again, which makes it anew.") from None
 
     def answers(self, cells):
         answers, current = {}, None
