@@ -173,6 +173,20 @@ def test_a_secret_that_is_none(tmp_path, text):
     assert (tmp_path / "secret.key").read_text("utf-8") == text
 
 
+def test_another_class_s_secret_is_not_used(tmp_path):
+    course = make_class(tmp_path, "student_id\n1\n")
+    release(course, TINY)
+    right = (tmp_path / "secret.key").read_text()
+    (tmp_path / "secret.key").write_text("ab" * 32)
+    with pytest.raises(Problem, match="not the secret that tiny was released with"):
+        course.secret()
+    (tmp_path / "secret.key").write_text(right)
+    (tmp_path / "other").mkdir()
+    for damaged in ("{", "[]", "null", "{}"):
+        (tmp_path / "other" / "release.json").write_text(damaged)
+        assert course.secret() == bytes.fromhex(right)
+
+
 def test_a_lost_secret_is_not_replaced_in_silence(tmp_path):
     course = make_class(tmp_path, "student_id\n1\n")
     release(course, TINY)

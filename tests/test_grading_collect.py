@@ -14,7 +14,7 @@ from grading_class import TINY, make_class
 from attention_grading import Problem
 from attention_grading import download as download_module
 from attention_grading.classroom import Student
-from attention_grading.collect import MOST_LINES, collect
+from attention_grading.collect import MOST_LINES, collect, collected
 from attention_grading.release import release
 from attention_grading.whose import Whose
 
@@ -238,6 +238,79 @@ def test_somebody_else_s_notebook_is_his_by_the_lms_and_told(course, tmp_path):
     assert list(found) == ["20230002"]
     assert "handed out to 20230001 张三" in english(found["20230002"]["look"])
     assert "20230001" not in clean(course, "20230002")
+
+
+def test_an_id_that_was_changed_after_the_release_is_told(course, tmp_path):
+    path = packed(tmp_path / "d.zip", {"张三/tiny.ipynb": answered(course, "20230001")})
+    (course.folder / "roster.csv").write_text(ROSTER.replace("20230001", "20239999"), "utf-8")
+    collect(course, "tiny", path)
+    assert "handed out to 20230001, who is not in the roster" in english(records(course)["20239999"]["look"])
+
+
+@pytest.mark.parametrize("top", ["李四老师的班", "20230002 marks/2026"])
+def test_the_folder_that_everything_lies_in_says_nothing(course, tmp_path, top):
+    entries = {f"{top}/{name}": answered(course, "20230001") for name in ("20230001.ipynb", "张伟_9_7_tiny.ipynb")}
+    entries[f"{top}/20230003.ipynb"] = answered(course, "20230003")
+    collect(course, "tiny", packed(tmp_path / "d.zip", entries))
+    assert list(records(course)) == ["20230001", "20230003"]
+
+
+def test_a_match_moves_a_file_and_lasts(course, tmp_path):
+    """The student whose file it was not keeps none of it, and the next run without the table decides the same."""
+    path = packed(tmp_path / "d.zip", {"20230001.ipynb": answered(course, "20230002"), "x.ipynb": b"{}"})
+    collect(course, "tiny", path)
+    assert list(records(course)) == ["20230001"]
+    table = tmp_path / "m.csv"
+    table.write_text("file,student_id\n20230001.ipynb,20230002\n")
+    result = collect(course, "tiny", path, matches=table)
+    assert list(records(course)) == ["20230002"]
+    assert "20230001: 20230001.ipynb is 20230002's and was taken back." in str(result)
+    found = course.of("tiny", "collected.json").read_bytes()
+    collect(course, "tiny", path)
+    assert course.of("tiny", "collected.json").read_bytes() == found
+    other = packed(tmp_path / "e.zip", {"20230001.ipynb": answered(course, "20230001"), "x.ipynb": b"{}"})
+    collect(course, "tiny", other)
+    assert list(records(course)) == ["20230001", "20230002"], "another file of that name is another matter"
+    table.write_text("file,student_id\nx.ipynb,20230002\nx.ipynb,20230001\n")
+    with pytest.raises(Problem, match="gives x.ipynb to 20230002 and to 20230001"):
+        collect(course, "tiny", path, matches=table)
+
+
+def test_the_deadline_is_remembered(course, tmp_path):
+    late = packed(tmp_path / "d.zip", {"20230001.ipynb": answered(course, "20230001")})
+    collect(course, "tiny", packed(tmp_path / "e.zip", {"20230002.ipynb": b"{}"}), deadline="2026-11-19")
+    assert "The deadline was 2026-11-19 23:59:59" in str(collect(course, "tiny", late))
+    assert records(course)["20230001"]["late"] is True
+
+
+def test_a_second_collection_that_was_interrupted_is_told_until_it_is_done_again(course, tmp_path, monkeypatch):
+    collect(course, "tiny", packed(tmp_path / "d.zip", {"20230001.ipynb": answered(course, "20230001")}))
+    path = packed(
+        tmp_path / "e.zip", {"20230001.ipynb": answered(course, "20230001", "return 2")}, (2026, 11, 21, 0, 0, 0)
+    )
+
+    def keep(*args):
+        real(*args)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        from attention_grading.collect import keep as real
+
+        patch.setattr("attention_grading.collect.keep", keep)
+        with pytest.raises(KeyboardInterrupt):
+            collect(course, "tiny", path)
+    assert "return 2" in clean(course, "20230001")
+    with pytest.raises(Problem, match="interrupted: run the same attn collect once more"):
+        collected(course, "tiny")
+    assert collect(course, "tiny", path).replaced == ["20230001"]
+    assert collected(course, "tiny")["students"].keys() == {"20230001"}
+
+
+@pytest.mark.parametrize("value", ["[]", "3", "{}", '{"students": []}', '{"students": {"1": 3}}'])
+def test_damaged_records_are_a_sentence(course, tmp_path, value):
+    course.of("tiny", "collected.json").write_text(value)
+    with pytest.raises(Problem, match="collected.json is damaged"):
+        collect(course, "tiny", packed(tmp_path / "d.zip", {"20230001.ipynb": b"{}"}), replace=True)
 
 
 def test_the_instructor_decides(course, tmp_path):

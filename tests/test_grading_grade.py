@@ -313,10 +313,11 @@ def test_another_master_is_graded_again(classroom, file):
     assert grade(classroom, "tiny") == "tiny: 5 graded, 0 failed, 0 unchanged."
 
 
-def test_another_secret_is_graded_again(classroom):
+def test_another_class_s_secret_grades_nobody(classroom):
     grade(classroom, "tiny")
     (classroom.folder / "secret.key").write_text(bytes(32).hex())
-    assert grade(classroom, "tiny") == "tiny: 5 graded, 0 failed, 0 unchanged."
+    with pytest.raises(Problem, match="not the secret that tiny was released with"):
+        grade(classroom, "tiny", again=True)
 
 
 def test_a_submission_mended_by_hand_is_graded_again(classroom):
@@ -324,6 +325,14 @@ def test_a_submission_mended_by_hand_is_graded_again(classroom):
     path = classroom.of("tiny", "submissions", "a%2Fb.ipynb")
     path.write_text(path.read_text("utf-8").replace("return x", "return x + 0"), "utf-8")
     assert grade(classroom, "tiny") == "tiny: 1 graded, 0 failed, 4 unchanged."
+
+
+def test_a_record_with_damaged_marks_is_made_again(classroom):
+    grade(classroom, "tiny")
+    path = classroom.of("tiny", "grades", "2024001.json")
+    for marks in (3, "x", {}, {"points": 1}):
+        write_json(path, read_json(path) | {"questions": {"q1": marks}})
+        assert grade(classroom, "tiny") == "tiny: 1 graded, 0 failed, 4 unchanged."
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{}", None])
@@ -398,7 +407,9 @@ def test_who_left_the_class_is_named(classroom):
 @pytest.mark.parametrize("value", [[], {"students": []}, {"students": {"1": 3}}, {"students": {"1": {"sha": ""}}}, {}])
 def test_a_damaged_list_of_what_came_is_a_sentence(classroom, value):
     write_json(classroom.of("tiny", "collected.json"), value)
-    with pytest.raises(Problem, match=r"collected.json is damaged: attn collect tiny DOWNLOAD --replace"):
+    with pytest.raises(
+        Problem, match=r"collected.json is damaged: bring it back from a copy, or delete it and collect"
+    ):
         grade(classroom, "tiny")
 
 

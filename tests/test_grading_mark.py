@@ -198,6 +198,28 @@ def test_points_that_count_whatever_was_handed_in(tmp_path):
         export_answers(classroom, "tiny")
 
 
+@pytest.mark.parametrize("anonymous", [False, True])
+def test_a_sheet_with_points_whatever_was_handed_in_comes_back(tmp_path, anonymous):
+    """Those of an answer that is handed in have but one row; where no names may stand, no row but an answer's."""
+    classroom = tiny_class(tmp_path, [("s01", "One", "en"), ("s02", "Two", "en")])
+    hand_in(classroom, "s01", "The variance is $d$.")
+    rows = [{"student_id": s, "question": q, "points": p} for s, q, p in (("s01", "q3", 4), ("s02", "q2", 2))]
+    import_marks(classroom, "tiny", saved(classroom, rows))
+    for _ in range(2):
+        export_answers(classroom, "tiny", anonymous)
+        path = classroom.of("tiny", "marking.csv")
+        assert [row["points"] for row in read_table(path)] == (["4"] if anonymous else ["4", "2"])
+        assert import_marks(classroom, "tiny", path) == (1, 0)
+    hand_in(classroom, "s01", "Another answer.")
+    one, two = standing(classroom, "tiny")
+    assert (one.points["q3"], two.points["q2"]) == (4, 2)
+    rows = [row | {"points": "1"} for row in read_table(path)][:1]
+    rows[0]["answer_code"] = ""
+    if not anonymous:
+        import_marks(classroom, "tiny", saved(classroom, rows))
+        assert standing(classroom, "tiny")[0].points["q3"] == 1
+
+
 def test_a_mark_does_not_pass_to_another_answer(classroom):
     export_answers(classroom, "tiny")
     rows = {student: row | {"points": "4", "comment": "good"} for student, row in sheet(classroom).items()}
@@ -332,6 +354,13 @@ def test_before_anything_was_released_or_collected(tmp_path):
     with pytest.raises(Problem, match="attn collect"):
         export_answers(classroom, "tiny")
     assert current_marks(classroom, "tiny") == {}
+
+
+@pytest.mark.parametrize("file", ["tiny.ipynb", "tiny.py"])
+def test_a_damaged_master_is_a_sentence(classroom, file):
+    classroom.of("tiny", "master", file).write_bytes(b"\xff\xfe\0")
+    with pytest.raises(Problem, match=file):
+        export_answers(classroom, "tiny")
 
 
 def test_a_sheet_without_its_columns(classroom):

@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 import shutil
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -11,7 +12,7 @@ from grading_class import TINY, make_class
 
 from attention_grading import Problem
 from attention_grading.assignment import Assignment
-from attention_grading.release import PLACEHOLDER, STUB, release, run_master, write_page
+from attention_grading.release import PLACEHOLDER, STUB, release, released, run_master, write_page
 
 ROSTER = "student_id,name,language\ns1,张三,zh\ns2,Li,en\ns3,王五,both\ns4,Mia,\n"
 
@@ -192,6 +193,39 @@ def test_an_interrupted_replacement_leaves_the_old_release(course, tmp_path, mon
     with pytest.raises(KeyboardInterrupt):
         release(course, other, replace=True)
     assert everything(course) == before
+
+
+@pytest.mark.parametrize("stop_at", range(1, 8))
+def test_a_replacement_killed_halfway_is_no_release_and_is_done_again(course, monkeypatch, stop_at):
+    """With the settings of one release and the notebooks of another, answers would be graded by a wrong variant."""
+    release(course, TINY)
+    calls, rename = [], Path.rename
+
+    def stopped(path, to):
+        calls.append(path)
+        if len(calls) == stop_at:
+            raise SystemExit
+        return rename(path, to)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", stopped)
+        patch.setattr(shutil, "rmtree", lambda *path, **how: None)  # who is killed does not tidy up
+        with pytest.raises(SystemExit):
+            release(course, TINY, same_for_all=True, replace=True)
+    with pytest.raises(Problem, match="was not released"):
+        released(course, "tiny")
+    assert release(course, TINY, same_for_all=True)[0] == 4
+    assert released(course, "tiny")[1]
+    checks = {next(c.source for c in notebook(course, s).cells if c.id == "q1-check") for s in ("s1", "s2", "s3")}
+    assert len(checks) == 1 and not course.of("tiny", ".releasing").exists()
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "3"])
+def test_a_damaged_release(course, text):
+    release(course, TINY)
+    course.of("tiny", "release.json").write_text(text)
+    with pytest.raises(Problem, match="release.json is damaged"):
+        released(course, "tiny")
 
 
 def replaced(old, new):

@@ -162,6 +162,7 @@ def test_no_points_out_of_nothing_whatever_is_there(classroom):
     seen = set()
     for came, record, marked, blank in itertools.product(("no", "unreadable", "yes"), records, marks, (True, False)):
         entry = {"sha": "now", "readable": came == "yes", "blank": ["q3"] if blank else [], "look": []}
+        entry |= {"file": "a.ipynb", "time": None, "late": False, "repaired": []}
         write_json(classroom.of("tiny", "collected.json"), {"students": {student.id: entry} if came != "no" else {}})
         if records[record]:
             write_json(classroom.of("tiny", "grades", f"{student.file}.json"), records[record])
@@ -266,6 +267,7 @@ def test_a_thousand_students_at_a_glance(classroom):
     for n, id in enumerate(ids[200:], start=200):
         look = [{"zh": "看", "en": "Look " * 50}] * 2
         entries[id] = {"sha": "s", "readable": n % 7 > 0, "blank": [], "late": n % 2 > 0, "look": look}
+        entries[id] |= {"file": "a.ipynb", "time": None, "repaired": []}
         why = {"zh": "错", "en": f"Wrong {n % 3} " * 20}
         parts = [{"points": 0, "of": 1, "zh": "部分", "en": f"part {i} " * 20, "why": why} for i in range(8)]
         questions = {key: {"points": 0, "of": 3, "parts": parts} for key in ("q1", "q2")}

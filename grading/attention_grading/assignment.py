@@ -76,7 +76,10 @@ class Assignment:
             if not file.is_file():
                 raise Problem(f"{file} is missing: an assignment is two files, NAME.ipynb and NAME.py, side by side.")
         self.name = self.notebook.stem
-        self.source = self.module.read_text("utf-8")
+        try:
+            self.source = self.module.read_text("utf-8")
+        except UnicodeDecodeError:
+            raise Problem(f"{self.module} is no text in UTF-8: bring it back from a copy.") from None
         self.questions = questions(self.source, str(self.module))
 
     @property

@@ -13,6 +13,7 @@ NAME/feedback/      one page a student
 
 import contextlib
 import csv
+import hashlib
 import io
 import json
 import os
@@ -25,6 +26,11 @@ import unicodedata
 from importlib.metadata import requires
 from pathlib import Path
 from typing import NamedTuple
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 LANGUAGES = ("zh", "en", "both")
 SIGNS = r"=+\-@＝＋－＠"  # of these signs, for a regular expression, one begins what a spreadsheet program computes
@@ -106,11 +112,49 @@ class Classroom:
                 f"{path} does not hold a secret (64 hexadecimal digits): bring it back from a copy. "
                 "Without it nobody can tell which student has which variant."
             )
+        for about in self.folder.glob("*/release.json"):
+            if released_with(about) not in (None, fingerprint(secret)):
+                raise Problem(
+                    f"{path} is not the secret that {about.parent.name} was released with: "
+                    "bring the right one back from a copy."
+                )
         return secret
+
+    @contextlib.contextmanager
+    def alone(self):
+        """Nobody else changes the class meanwhile: of two who add to the same record, one's additions would be lost."""
+        if fcntl is None:
+            yield
+            return
+        handle = os.open(self.folder, os.O_RDONLY)
+        try:
+            with contextlib.suppress(OSError):  # a file system without locks
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise Problem(
+                        f"Another attn is changing {self.folder} right now: run this again when it is done."
+                    ) from None
+            yield
+        finally:
+            os.close(handle)  # and so does the system for who is killed
 
     def of(self, name, *folders):
         """A folder or file of an assignment."""
         return self.folder.joinpath(name, *folders)
+
+
+def fingerprint(secret):
+    """What a secret is known by, and which gives nothing of it away."""
+    return hashlib.sha256(b"fingerprint" + secret).hexdigest()[:16]
+
+
+def released_with(path):
+    """The fingerprint in a release.json; None if there is none: of a damaged one, the step that needs it complains."""
+    try:
+        return read_json(path)["secret"]
+    except (Problem, LookupError, TypeError):
+        return None
 
 
 def read_roster(path):

@@ -56,7 +56,7 @@ def parser():
         one.set_defaults(step=run)
         one.add_argument("--class", dest="folder", default=".", metavar="FOLDER", help="the class (here, if not said)")
         if assignment:
-            one.add_argument("name", metavar="NAME", help="the assignment, as in NAME.ipynb")
+            one.add_argument("name", type=folder, metavar="NAME", help="the assignment, as in NAME.ipynb")
         return one
 
     one = step("demo", demo, "make a class of invented students, and play them", assignment=False)
@@ -78,7 +78,7 @@ def parser():
     one.add_argument("--replace", action="store_true", help="take these files even where newer ones are here")
 
     one = step("grade", grade, "run the students' code in a sandbox and give points", assignment=False)
-    one.add_argument("name", nargs="?", metavar="NAME", help="the assignment")
+    one.add_argument("name", nargs="?", type=folder, metavar="NAME", help="the assignment")
     one.add_argument("--check", action="store_true", help="only say which protections work on this machine")
     one.add_argument("-j", dest="jobs", type=int, default=1, metavar="N", help="how many at a time (1)")
     one.add_argument("--student", action="append", metavar="ID", help="only this one; may be said several times")
@@ -102,8 +102,16 @@ def parser():
     one.add_argument("--to", metavar="FILE", help="where to (in the assignment's folder, if not said)")
 
     one = step("status", status, "say where the class stands", assignment=False)
-    one.add_argument("name", nargs="?", metavar="NAME", help="the assignment (all, if not said)")
+    one.add_argument("name", nargs="?", type=folder, metavar="NAME", help="the assignment (all, if not said)")
     return top
+
+
+def folder(name):
+    """The name of an assignment, to which a shell that completes it adds a stroke."""
+    name = name.rstrip("/\\")
+    if not name or "/" in name or "\\" in name or name in (".", ".."):
+        raise argparse.ArgumentTypeError("name the assignment, as in NAME.ipynb, and the class with --class")
+    return name
 
 
 # --------------------------------------------------------------------------- the steps; each imports what it needs
@@ -130,18 +138,18 @@ def release(options):
         return print(f"▸ the public page is in {options.page}")
     classroom = Classroom(options.folder)
     how = options.lang, options.same_for_all, options.replace
-    count, folder = step.release(classroom, options.master, *how, progress=watched())
+    with classroom.alone():
+        count, folder = step.release(classroom, options.master, *how, progress=watched())
     print(f"▸ {count} notebooks are in {folder / 'students'}, the public page in {folder / 'page'}")
 
 
 def collect(options):
     from attention_grading.collect import collect as step
 
-    report = step(
-        Classroom(options.folder), options.name, options.download, options.deadline, options.matches, options.replace,
-        progress=watched(),
-    )  # fmt: skip
-    print(report)
+    classroom = Classroom(options.folder)
+    how = options.download, options.deadline, options.matches, options.replace
+    with classroom.alone():
+        print(step(classroom, options.name, *how, progress=watched()))
 
 
 def grade(options):
@@ -171,7 +179,8 @@ def mark(options):
 
     classroom, name = Classroom(options.folder), options.name
     if options.sheet:
-        done = step.import_marks(classroom, name, options.sheet)
+        with classroom.alone():
+            done = step.import_marks(classroom, name, options.sheet)
         print(f"▸ marked: {done.marked}, still open: {done.open}")
     if options.gradebook:
         entered = gradebook.to_gradebook(classroom, name, options.gradebook)

@@ -14,10 +14,9 @@ from pathlib import Path, PurePosixPath
 import nbformat
 from tqdm import tqdm
 
-from attention_grading.assignment import Assignment
-from attention_grading.classroom import LANGUAGES, Problem, read_json, read_table, write, write_json
-from attention_grading.download import File, files
-from attention_grading.release import fingerprint, student_notebook
+from attention_grading.classroom import LANGUAGES, Problem, Student, read_json, read_table, write, write_json
+from attention_grading.download import File, files, shown
+from attention_grading.release import released, student_notebook
 from attention_grading.transplant import Submission, instead, note, put, read
 from attention_grading.whose import Found, Whose
 
@@ -34,13 +33,18 @@ def collect(classroom, name, download, deadline=None, matches=None, replace=Fals
     """
     master = Master(classroom, name)
     due, due_is_local = deadline_of(deadline)
-    before = read_json(classroom.of(name, "collected.json")) or {"students": {}, "unmatched": []}
+    before, path = collected(classroom, name, unfinished=True), classroom.of(name, "collected.json")
+    if not deadline and before.get("deadline"):
+        due, due_is_local = datetime.fromisoformat(before["deadline"]), before["due_is_local"]
     marked = read_json(classroom.of(name, "marked.json")) or {}
     result = Collected(name, master.students, due, due_is_local)
     with tempfile.TemporaryDirectory(prefix="attn-") as scratch:
         found = files(download, scratch)
-        theirs, unmatched = sorted_out(found, master, matches_of(matches, master, found, result))
-        students = dict(before["students"])
+        decided = decided_before(before, found, master) | matches_of(matches, master, found, result)
+        theirs, unmatched = sorted_out(found, master, decided)
+        students = taken_back(classroom, name, before["students"], theirs, result)
+        if path.exists():  # whoever is stopped from here on has new files and old records
+            write_json(path, before | {"unfinished": True})
         for student in tqdm(
             [s for s in master.students.values() if s.id in theirs], "collecting", disable=not progress
         ):
@@ -52,9 +56,43 @@ def collect(classroom, name, download, deadline=None, matches=None, replace=Fals
             if record["sha"] == attempt.sha:
                 keep(classroom, name, student, attempt)
         result.unmatched = unmatched + still_unmatched(before["unmatched"], found)
+        decisions = before.get("matches", {}) | {
+            file.name: {"bytes": digest(file), "student_id": decided[file.name]}
+            for file in found
+            if file.name in decided
+        }
     result.records = {id: students[id] for id in [*master.students, *students] if id in students}
-    write_json(classroom.of(name, "collected.json"), {"students": result.records, "unmatched": result.unmatched})
+    about = {"students": result.records, "unmatched": result.unmatched, "matches": decisions}
+    if due:
+        about |= {"deadline": due.isoformat(), "due_is_local": due_is_local}
+    write_json(path, about)
     return result
+
+
+def collected(classroom, name, unfinished=False):
+    """What was collected of an assignment so far.   -> what collected.json holds"""
+    path = classroom.of(name, "collected.json")
+    kept = read_json(path)
+    if kept is None:
+        return {"students": {}, "unmatched": []}
+    needed = {"file", "sha", "time", "late", "readable", "blank", "repaired", "look"}
+    try:
+        whole = all(needed <= entry.keys() for entry in kept["students"].values())
+    except (TypeError, LookupError, AttributeError):
+        whole = False
+    if not whole:
+        raise Problem(f"{path} is damaged: bring it back from a copy, or delete it and collect all downloads again.")
+    if kept.get("unfinished") and not unfinished:
+        raise Problem(f"Collecting {name} was interrupted: run the same attn collect once more.")
+    return {"unmatched": []} | kept
+
+
+def something_collected(classroom, name):
+    """What was found of each student, if there is anything.   -> {id: its entry in collected.json}"""
+    entries = collected(classroom, name)["students"]
+    if not entries:
+        raise Problem(f"Nothing of {name} was collected yet: attn collect {name} DOWNLOAD does it.")
+    return entries
 
 
 def deadline_of(text):
@@ -77,18 +115,10 @@ class Master:
     """What was released, and the notebook of each student made anew from it."""
 
     def __init__(self, classroom, name):
-        released = read_json(classroom.of(name, "release.json"))
-        if not released:
-            raise Problem(f"{name} was not released in this class: release it first (attn release).")
-        self.assignment = Assignment(classroom.of(name, "master", f"{name}.ipynb"))
+        self.assignment, self.same_for_all = released(classroom, name)
+        self.language = read_json(classroom.of(name, "release.json"))["language"]
         self.secret = classroom.secret()
-        if released.get("secret") != fingerprint(self.secret):
-            raise Problem(
-                f"{classroom.folder / 'secret.key'} is not the secret that {name} was released with: bring the right "
-                "one back from a copy."
-            )
         self.students = {student.id: student for student in classroom.roster()}
-        self.language, self.same_for_all = released["language"], released["same_for_all"]
 
     def submission(self, student, those, due):
         """The one of a student's files that counts.   those: [(File, Found), …]   -> Attempt"""
@@ -150,6 +180,16 @@ class Master:
                     f"The notebook was handed out to {other}: copied perhaps.",
                 )
             )
+        elif whose and whose != student.id:
+            whose = shown(whose[:60])
+            notes.append(
+                note(
+                    f"这份笔记本是发给 {whose} 的，名单里没有这个学号。学号若是发题以后改的，变式也就变了："
+                    "请在 roster.csv 里改回来，再收一次。",
+                    f"The notebook was handed out to {whose}, who is not in the roster. If an id was changed after the "
+                    "release, so was the variant: change it back in roster.csv and collect again.",
+                )
+            )
         if claims.get("assignment", self.assignment.name) != self.assignment.name:
             notes.append(
                 note("笔记本自己说，它是另一次作业的。", "The notebook says that it is another assignment."),
@@ -204,6 +244,32 @@ def kind_of(name):
     return (f"{ending} 文件", f"a file {ending}") if ending else ("没有扩展名的文件", "a file without an ending")
 
 
+def decided_before(before, found, master):
+    """What the instructor decided for these very files in earlier runs.   -> {file: student_id}"""
+    matches = before.get("matches", {})
+    return {
+        file.name: matches[file.name]["student_id"]
+        for file in found
+        if file.name in matches
+        and matches[file.name]["bytes"] == digest(file)
+        and matches[file.name]["student_id"] in master.students
+    }
+
+
+def taken_back(classroom, name, before, theirs, result):
+    """The records without those of a file that now turns out to be somebody else's.   -> {id: record}"""
+    now = {file.name: (id, digest(file)) for id, those in theirs.items() for file, _ in those}
+    kept = {}
+    for id, record in before.items():
+        whose, data = now.get(record["file"], (id, None))
+        received = classroom.of(name, "received", f"{Student(id).file}.ipynb")
+        if whose != id and digest(File((record["file"],), path=received)) == data:
+            result.lines.append(f"{id}: {record['file']} is {whose}'s and was taken back.")
+        else:
+            kept[id] = record
+    return kept
+
+
 def matches_of(path, master, found, result):
     """What the instructor decided.   -> {file: student_id}"""
     if not path:
@@ -220,15 +286,17 @@ def matches_of(path, master, found, result):
             raise Problem(f"{path}: {student} is not in the roster.")
         if student and file not in names:
             result.lines.append(f"{path} names {file}, which is not in the download.")
-        if student:
-            decided[file] = student
+        if student and decided.setdefault(file, student) != student:
+            raise Problem(f"{path} gives {file} to {decided[file]} and to {student}: take out one of the two rows.")
     return decided
 
 
 def sorted_out(found, master, decided):
     """-> ({student: [(File, Found), …]}, unmatched)"""
     whose, theirs, nobodys = Whose(master.students.values()), {}, []
-    pairs = [(file, whose.of(file.names)) for file in found]
+    pairs = [(file, whose.of(names)) for file, names in zip(found, without_top(found), strict=True)]
+    if len({who.student for _, who in pairs} - {None}) < 2:  # then the folder may say whose all this is
+        pairs = [(file, whose.of(file.names)) for file in found]
     if not from_canvas(pairs):
         pairs = [(file, dataclasses.replace(who, late=None, order=None)) for file, who in pairs]
     for file, who in pairs:
@@ -242,6 +310,12 @@ def sorted_out(found, master, decided):
     unmatched += [entry(file, file.fault["en"]) for file, _ in nobodys if file.fault]
     plain = [one for one in nobodys if not one[0].path and not one[0].fault]
     return theirs, unmatched + alone(plain, [file for file in found if file.path or file.fault])
+
+
+def without_top(found):
+    """The names without the folders that all files lie in: of the course, the date, the teacher.   -> [names, …]"""
+    same = len(os.path.commonprefix([file.names[0].split("/")[:-1] for file in found]))
+    return [tuple("/".join(name.split("/")[same:]) for name in file.names) for file in found]
 
 
 def from_canvas(pairs):

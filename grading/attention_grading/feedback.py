@@ -5,7 +5,7 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from attention_grading.classroom import LANGUAGES, Problem, write
-from attention_grading.grade import collected
+from attention_grading.collect import collected
 from attention_grading.reading import Master, page
 from attention_grading.release import released, words_of
 from attention_grading.standing import standing
@@ -26,7 +26,7 @@ def feedback(classroom, name, language="both", progress=False):
         raise Problem(f"There is no language {language}: choose one of {', '.join(LANGUAGES)}.")
     assignment, same_for_all = released(classroom, name)
     master, secret = Master(assignment), classroom.secret()
-    entries = collected(classroom, name)
+    entries = collected(classroom, name)["students"]
     result = Pages(0, [], [])
     for one in tqdm(standing(classroom, name), "writing feedback", disable=not progress):
         student = one.student
@@ -40,7 +40,7 @@ def feedback(classroom, name, language="both", progress=False):
         chosen, record = student.language or language, one.record or {}  # none where all was marked by hand
         questions = [
             question(one, key, record, about, master.question(key, words, chosen), cells)
-            for key, cells in in_order(master, classroom, student)
+            for key, cells in in_order(master, classroom, student, entries.get(student.id))
         ]
         notes = about["repaired"] + record.get("notes", [])
         write(path, page("feedback.html", language=chosen, name=name, one=one, notes=notes, questions=questions))
@@ -50,9 +50,9 @@ def feedback(classroom, name, language="both", progress=False):
     return result
 
 
-def in_order(master, classroom, student):
+def in_order(master, classroom, student, entry):
     """-> (question, the cells handed in) in the order of the notebook"""
-    cells = master.handed_in(classroom, student)
+    cells = master.handed_in(classroom, student, entry)
     return [(key, cells.get(key, [])) for key in sorted(master.assignment.questions, key=master.place)]
 
 

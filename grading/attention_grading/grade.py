@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from attention_grading.assignment import Question, questions, seed
 from attention_grading.classroom import Problem, lacking, read_json, write_json
+from attention_grading.collect import something_collected
 from attention_grading.judge import Answer, judge
 from attention_grading.protections import require
 from attention_grading.release import released
@@ -99,27 +100,6 @@ def chosen(roster, ids):
     return [student for student in roster if not ids or student.id in ids]
 
 
-def collected(classroom, name):
-    """What attn collect found of each student.   -> {id: its entry in collected.json}"""
-    path = classroom.of(name, "collected.json")
-    kept = read_json(path)
-    if kept is None:
-        return {}
-    entries = kept.get("students") if isinstance(kept, dict) else None
-    needed = {"sha", "readable", "blank", "look"}
-    if not isinstance(entries, dict) or not all(isinstance(e, dict) and needed <= e.keys() for e in entries.values()):
-        raise Problem(f"{path} is damaged: attn collect {name} DOWNLOAD --replace makes it again.")
-    return entries
-
-
-def something_collected(classroom, name):
-    """The same, if there is anything."""
-    entries = collected(classroom, name)
-    if not entries:
-        raise Problem(f"Nothing of {name} was collected yet: attn collect {name} DOWNLOAD does it.")
-    return entries
-
-
 def record(classroom, name, student):
     """A student's record, or None where there is none that can be used: grading makes it again."""
     try:
@@ -128,7 +108,8 @@ def record(classroom, name, student):
         return None
     needed = {"student", "status", "submission", "master", "task", "questions", "notes"}
     usable = isinstance(kept, dict) and needed <= kept.keys() and isinstance(kept["questions"], dict)
-    return kept if usable else None
+    marks = kept["questions"].values() if usable else ()
+    return kept if usable and all(isinstance(m, dict) and {"points", "parts"} <= m.keys() for m in marks) else None
 
 
 def task_of(classroom, assignment, secret, student, same_for_all, entry, safe):

@@ -7,7 +7,7 @@ import warnings
 from typing import NamedTuple
 
 from attention_grading.classroom import Problem, lacking
-from attention_grading.grade import collected
+from attention_grading.collect import collected
 from attention_grading.release import released
 from attention_grading.standing import standing
 
@@ -31,7 +31,7 @@ def to_gradebook(classroom, name, database):
     """
     assignment, _ = released(classroom, name)
     everybody = standing(classroom, name)
-    entries = collected(classroom, name)
+    entries = collected(classroom, name)["students"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of nbgrader's libraries: none is about the marks
         try:

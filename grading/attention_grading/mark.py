@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from attention_grading.assignment import seed
 from attention_grading.classroom import SIGNS, Problem, Student, numbered_rows, read_json, write, write_json
-from attention_grading.grade import collected, something_collected
+from attention_grading.collect import collected, something_collected
 from attention_grading.reading import Master, number, page
 from attention_grading.release import PLACEHOLDER, released, words_of
 
@@ -51,9 +51,10 @@ def export_answers(classroom, name, anonymous=False, progress=False):
     assignment, same_for_all = released(classroom, name)
     something_collected(classroom, name)
     sheet, marks, handed = classroom.of(name, "marking.csv"), known(classroom, name), answers(classroom, name)
-    refuse_to_lose(sheet, marks)
+    refuse_to_lose(sheet, marks, handed)
     html = reading_page(classroom, assignment, same_for_all, handed, marks, anonymous, progress)
-    rows = [row(assignment, one, mark_of(one, marks), anonymous) for one in [*handed, *set_by_hand(classroom, marks)]]
+    by_hand = [] if anonymous else set_by_hand(classroom, marks, handed)  # such a row needs its student
+    rows = [row(assignment, one, mark_of(one, marks), anonymous) for one in [*handed, *by_hand]]
     write(classroom.of(name, "marking.html"), html)
     write(sheet, table(COLUMNS, rows))
     return summary(handed, marks)
@@ -70,9 +71,10 @@ def import_marks(classroom, name, path):
             one = meant(fields, handed, roster, assignment)
             points = points_of(fields["points"], assignment.questions[one.question].points)
             mark = {"points": points, "comment": fields["comment"]} | ({"answer": one.code} if one.code else {})
-            key = one.student.id, one.question
+            key, before = (one.student.id, one.question), mark_of(one, marks)
+            if before and (points, fields["comment"]) == (before["points"], before["comment"]):
+                mark = before  # points that count whatever was handed in go on doing so
             if points is None:
-                before = mark_of(one, marks)
                 if mark["comment"] and (before is None or mark["comment"] != before["comment"]):
                     raise ValueError("column points: there is a comment and no points; type the points.")
             elif new.setdefault(key, mark) != mark:
@@ -91,12 +93,12 @@ def answers(classroom, name):
     """What was handed in for a person to mark, by question, then in an order that tells nothing.   -> [Handed, …]"""
     assignment, _ = released(classroom, name)
     master, secret, handed = Master(assignment), classroom.secret(), []
-    entries = collected(classroom, name)
+    entries = collected(classroom, name)["students"]
     for student in classroom.roster():
         about = entries.get(student.id)
         if about is None or not about["readable"]:
             continue
-        cells = master.handed_in(classroom, student)
+        cells = master.handed_in(classroom, student, about)
         for key in assignment.written:
             if not cells.get(key) or (key in about["blank"] and not text_after(cells[key])):
                 continue
@@ -141,15 +143,15 @@ def current_marks(classroom, name):
     return current
 
 
-def set_by_hand(classroom, marks):
-    """The points that count whatever was handed in.   -> [Handed, …]"""
-    roster = {student.id: student for student in classroom.roster()}
+def set_by_hand(classroom, marks, handed):
+    """The points that count whatever was handed in, but for answers that have a row of their own.   -> [Handed, …]"""
+    roster, there = {student.id: student for student in classroom.roster()}, {one[:2] for one in handed}
     return [
         Handed(roster[student], key, [], "")
         for student, of in marks.items()
         if student in roster
         for key, mark in of.items()
-        if "answer" not in mark
+        if "answer" not in mark and (roster[student], key) not in there
     ]
 
 
@@ -187,7 +189,7 @@ def plain(text):
     return text[1:] if text.startswith("'") and FORMULA.match(text) else text
 
 
-def refuse_to_lose(sheet, marks):
+def refuse_to_lose(sheet, marks, handed):
     """Whoever marks may have typed into the sheet that is about to be written over."""
     if not sheet.exists():
         return
@@ -195,6 +197,7 @@ def refuse_to_lose(sheet, marks):
     for student, of in marks.items():
         for key, mark in of.items():
             kept[mark.get("answer", f"{student} {key}")] = mark
+    kept |= {one.code: mark for one in handed if (mark := mark_of(one, marks))}
     for line, fields in filled_rows(sheet):
         code = fields["answer_code"] or f"{fields['student_id']} {fields['question']}"
         if not same_mark(fields, kept.get(code)):
@@ -214,7 +217,7 @@ def same_mark(fields, mark):
 def reading_page(classroom, assignment, same_for_all, handed, marks, anonymous, progress):
     """The page for whoever marks.   -> HTML"""
     master, secret = Master(assignment), classroom.secret()
-    entries, questions = collected(classroom, assignment.name), {}
+    entries, questions = collected(classroom, assignment.name)["students"], {}
     for one in tqdm(handed, "typesetting the answers", disable=not progress):
         variant = assignment.variant(secret, "" if same_for_all else one.student.id)
         words = words_of(assignment, variant)

@@ -1,12 +1,12 @@
 """What people read when they mark and in feedback: a question as a student has it, what he handed in, and the page."""
 
+import json
 from pathlib import Path
 
 import jinja2
-import nbformat
 from markupsafe import Markup
 
-from attention_grading.classroom import read_json
+from attention_grading.classroom import Problem
 from attention_grading.markdown import readable, to_html
 from attention_grading.release import in_language, rendered
 
@@ -32,7 +32,7 @@ class Master:
 
     def __init__(self, assignment):
         self.assignment = assignment
-        self.cells = nbformat.read(assignment.notebook, as_version=4).cells
+        self.cells = assignment.cells
         self.ids = {cell.id for cell in self.cells} | {f"{key}-check" for key in assignment.automatic}
 
     def question(self, key, words, language="both"):
@@ -62,11 +62,22 @@ class Master:
         lang = next((LANG[tag] for tag in tags(cell) if tag in LANG), "")
         return lang, rendered(cell.source, words, self.assignment.notebook.name, cell.id)
 
-    def handed_in(self, classroom, student):
-        """Each answer, and the cells that the student put after it.   -> {question: [(cell type, source), …]}"""
+    def handed_in(self, classroom, student, entry):
+        """Each answer, and the cells that the student put after it.   -> {question: [(cell type, source), …]}
+
+        entry: what was collected of the student, or None
+        """
         path = classroom.of(self.assignment.name, "submissions", f"{student.file}.ipynb")
+        if not entry or not entry["readable"] or not path.exists():
+            return {}
+        try:
+            return self.answers(json.loads(path.read_text("utf-8"))["cells"])
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            raise Problem(f"{path} is damaged: collect {self.assignment.name} again, which makes it anew.") from None
+
+    def answers(self, cells):
         answers, current = {}, None
-        for cell in (read_json(path) or {"cells": []})["cells"]:
+        for cell in cells:
             if grade_id(cell) in self.assignment.questions:
                 current = answers.setdefault(grade_id(cell), [])
             elif cell.get("id") in self.ids:

@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import functools
-import hashlib
 import re
 import shutil
 from types import SimpleNamespace
@@ -14,7 +13,7 @@ import numpy as np
 from tqdm import tqdm
 
 from attention_grading.assignment import Assignment, seed
-from attention_grading.classroom import Problem, read_json, write, write_json
+from attention_grading.classroom import Problem, fingerprint, read_json, write, write_json
 from attention_grading.judge import arrays, copies, here, judge_all
 
 STUB = "raise NotImplementedError  # ✎"
@@ -47,7 +46,8 @@ def release(classroom, master, language="both", same_for_all=False, replace=Fals
     if before and before != new and not replace:
         raise Problem(
             f"{assignment.name} was released before, from other files or in another way, and students may have it. "
-            "With --replace the new notebooks are written over the old ones."
+            "With --replace the new notebooks are written over the old ones. "
+            f"Who came later gets the old ones from {folder / 'master' / assignment.notebook.name}."
         )
     path_of = {student.id: folder / "students" / f"{student.file}.ipynb" for student in students}
     again = before and not replace  # then only who has none yet
@@ -62,17 +62,15 @@ def release(classroom, master, language="both", same_for_all=False, replace=Fals
         for path, notebook in made:
             write(path, nbformat.writes(notebook) + "\n")
     else:
-        write_all(folder, assignment, made)
-    write_json(folder / "release.json", new)
+        write_all(folder, assignment, made, new)
     return len(getting), folder
 
 
-def fingerprint(secret):
-    return hashlib.sha256(b"fingerprint" + secret).hexdigest()[:16]
+def write_all(folder, assignment, made, about):
+    """Everything of a release in a folder of its own first, so that no half release is ever seen.
 
-
-def write_all(folder, assignment, made):
-    """Everything of a release in a folder of its own first, so that no half release is ever seen."""
+    release.json goes first and comes last: without it nothing was released, and the same command does all again.
+    """
     part = folder / ".releasing"
     shutil.rmtree(part, ignore_errors=True)
     try:
@@ -81,7 +79,9 @@ def write_all(folder, assignment, made):
         write(part / "page" / f"{assignment.name}.ipynb", nbformat.writes(page(assignment)) + "\n")
         for path, notebook in made:
             write(part / "students" / path.name, nbformat.writes(notebook) + "\n")
-        for name in ("master", "page", "students"):
+        write_json(part / "release.json", about)
+        (folder / "release.json").unlink(missing_ok=True)
+        for name in ("master", "page", "students", "release.json"):
             if (folder / name).exists():
                 (folder / name).rename(part / f"old-{name}")
             (part / name).rename(folder / name)
@@ -109,6 +109,8 @@ def released(classroom, name):
     about = read_json(classroom.of(name, "release.json"))
     if about is None:
         raise Problem(f"{name} was not released in {classroom.folder}: attn release writes its notebooks.")
+    if not isinstance(about, dict) or not {"same_for_all", "language"} <= about.keys():
+        raise Problem(f"{classroom.of(name, 'release.json')} is damaged: bring it back from a copy.")
     return Assignment(classroom.of(name, "master", f"{name}.ipynb")), about["same_for_all"]
 
 

@@ -8,7 +8,8 @@ from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from attention_grading.classroom import Student
-from attention_grading.grade import collected, record
+from attention_grading.collect import collected
+from attention_grading.grade import record
 from attention_grading.mark import current_marks
 from attention_grading.release import released
 
@@ -31,7 +32,7 @@ class Standing(NamedTuple):
 def standing(classroom, name):
     """-> [Standing, …] in the roster's order"""
     assignment, _ = released(classroom, name)
-    entries, marks = collected(classroom, name), current_marks(classroom, name)
+    entries, marks = collected(classroom, name)["students"], current_marks(classroom, name)
     return [
         of_student(
             assignment, student, entries.get(student.id), marks.get(student.id, {}), record(classroom, name, student)
