@@ -191,7 +191,7 @@ class Session:
         if isinstance(module, str) and re.fullmatch(r"[\w.]{1,60}", module):
             return (
                 f"略过了 import {module}{zh}。评分时只有 NumPy 和 Python 自带的库。",
-                f"Left out the import of {module}{en}. For grading there is NumPy and Python's own library alone.",
+                f"Left out the import of {module}{en}. Grading has only NumPy and Python's standard library.",
             )
         name = self.kind(message)
         told = f"{name}: {printable(text, child.TEXT)}" if isinstance(text, str) and text else name
@@ -207,30 +207,30 @@ class Session:
 ERRORS = {name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)}
 ERRORS |= {"LinAlgError", "AxisError"}
 HINTS = {
-    "EOFError": ("评分时没有人回答 input()。", "Nobody answers input() while this is graded."),
-    "OSError": ("评分时不能写文件，也不能联网。", "While this is graded there are no files to write and no network."),
+    "EOFError": ("评分时没有人回答 input()。", "Nobody answers input() during grading."),
+    "OSError": ("评分时不能写文件，也不能联网。", "No file can be written during grading, and there is no network."),
 }
 REASONS = {  # the process's words, and ours, for why there is no answer
-    "missing": ("没有定义函数 {function}。", "There is no function {function}."),
+    "missing": ("没有定义函数 {function}。", "The function {function} is not defined."),
     "unanswered": ("还没有作答。", "Not answered yet."),
     "none": ("没有返回结果（None）：是否少了 return？", "It returned nothing (None): is a return missing?"),
-    "text": ("返回的是文字，应为数。", "It returned text where numbers are asked for."),
-    "complex": ("返回的是复数，应为实数。", "It returned complex numbers where real ones are asked for."),
+    "text": ("返回的是文字，应为数。", "It returned text; the question asks for numbers."),
+    "complex": ("返回的是复数，应为实数。", "It returned complex numbers; the question asks for real ones."),
     "ragged": (
         "返回的列表各行长度不同，不成数组；要返回几个结果，请写 return a, b。",
-        "It returned a list whose rows differ in length: no array. Return several results by return a, b.",
+        "It returned a list whose rows differ in length. For several results, write return a, b.",
     ),
-    "other": ("返回的不是由数组成的数组。", "It returned something that is no array of numbers."),
-    "large": ("返回的数太多，最多 {largest} 个。", "It returned too many numbers; {largest} is the most."),
+    "other": ("返回的不是由数组成的数组。", "It returned something that is not an array of numbers."),
+    "large": ("返回的数太多，最多 {largest} 个。", "It returned too many numbers; the limit is {largest}."),
     "late": ("{seconds} 秒内没有结果：是否有死循环？", "No result within {seconds} s: is there an endless loop?"),
     "ended": (
         "还没有结果，程序就结束了：是退出、崩溃，还是内存用尽？",
-        "The program ended before there was a result: by an exit, a crash, or for want of memory?",
+        "The program ended before it gave a result: did it exit, crash, or run out of memory?",
     ),
-    "unreadable": ("程序给出的回答读不懂。", "What the program answered cannot be read."),
+    "unreadable": ("程序给出的回答读不懂。", "The answer of the program cannot be read."),
     "used up": (
         "这份作业的运行时间或重启次数已用完，没有再试。",
-        "Not tried: this notebook has used up its time, or has ended its process too often.",
+        "Not tried: this notebook has used up its running time or its restarts.",
     ),
 }
 
@@ -251,7 +251,7 @@ def written(argument):
         return {type(argument).__name__: [written(item) for item in argument]}
     if argument is None or isinstance(argument, bool | int | float | str):
         return argument
-    raise Problem(f"An argument that the assignment draws is a {type(argument).__name__}: use numbers, text or arrays.")
+    raise Problem(f"The assignment draws an argument of type {type(argument).__name__}: use numbers, text or arrays.")
 
 
 class Process:
@@ -586,8 +586,8 @@ def protections():
         holds, advice = {}, remedy(machine(), symptom())
     else:
         advice = (
-            "bubblewrap starts, but this does not hold: do not grade on this machine. "
-            "With a processor other than x86_64 and aarch64, run attn as an ordinary user, not as root."
+            "bubblewrap starts, but this protection does not hold: do not grade on this machine. "
+            "On a processor other than x86_64 or aarch64, run attn as an ordinary user, not as root."
         )
     return [
         Protection(name, holds.get(key, False), "" if holds.get(key) else advice) for key, name in PROTECTIONS.items()
@@ -630,7 +630,7 @@ def symptom():
         return ""
     command = sandboxed([executable(), "-I", "-S", "-c", ""])
     done = subprocess.run(command, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True)
-    return printable(done.stderr.decode("utf-8", "replace").strip(), 300) or f"it ends with {done.returncode}"
+    return printable(done.stderr.decode("utf-8", "replace").strip(), 300) or f"it exits with code {done.returncode}"
 
 
 class Machine(NamedTuple):
@@ -682,11 +682,13 @@ def remedy(machine, symptom):
         return "Run attn inside WSL2 (wsl --install, then its Linux terminal)."
     if not machine.bubblewrap:
         install = next((INSTALL[name] for name in machine.family.split() if name in INSTALL), None)
-        return "Install bubblewrap: " + (f"sudo {install} bubblewrap." if install else "it is a package of the system.")
+        return "Install bubblewrap: " + (
+            f"sudo {install} bubblewrap." if install else "it is a package of your system."
+        )
     if machine.namespaces == "0":
         return "User namespaces are switched off: sudo sysctl user.max_user_namespaces=10000."
     if machine.clone == "0":
-        return "User namespaces are kept to root: sudo sysctl kernel.unprivileged_userns_clone=1."
+        return "User namespaces are reserved for root: sudo sysctl kernel.unprivileged_userns_clone=1."
     if machine.container:
         return (
             f"This is a container that keeps bubblewrap from working ({symptom}): start it with --security-opt "
@@ -694,5 +696,5 @@ def remedy(machine, symptom):
             "SYS_ADMIN, or run attn outside."
         )
     if machine.apparmor == "1":
-        return f"AppArmor keeps bubblewrap from user namespaces; this gives it, and no other program, leave: {APPARMOR}"
+        return f"AppArmor denies bubblewrap user namespaces; this allows them to bubblewrap alone: {APPARMOR}"
     return f"bubblewrap does not work here: {symptom}."
