@@ -683,7 +683,7 @@ def remedy(machine, symptom):
     if not machine.bubblewrap:
         install = next((INSTALL[name] for name in machine.family.split() if name in INSTALL), None)
         return "Install bubblewrap: " + (
-            f"sudo {install} bubblewrap." if install else "it is a package of your system."
+            f"sudo {install} bubblewrap." if install else "it is a package of the system."
         )
     if machine.namespaces == "0":
         return "User namespaces are switched off: sudo sysctl user.max_user_namespaces=10000."
