@@ -89,7 +89,8 @@ def test_no_mark_is_never_a_0_and_a_0_is_a_mark(write, lms, total, empty):
     table = rows(data)[-5:]
     assert [row[total] for row in table] == ["0", empty, empty, empty, empty]
     assert remarks == [
-        "4 of 5 students have no total (1 missing, 1 failed, 1 needs marking, 1 not graded): none is exported, not a 0."
+        "4 of 5 students have no total (1 missing, 1 failed, 1 needs marking, 1 not graded): "
+        "their mark is left empty, not 0."
     ]
     if lms != "canvas":
         assert [row["status"] for row in table] == ["graded", "missing", "failed", "needs marking", "not graded"]

@@ -73,8 +73,10 @@ def test_what_a_page_says(classroom):
     assert "一般输入 得 0 分，共 1 分 得数是没有除以温度的 softmax。" in first
     assert "第 3 题 得 4.5 分，共 5 分 评语 很好。 再想想独立性。" in first
     second = words(classroom, "s02")
-    assert second.startswith("Feedback tiny Ada Lovelace s02 So far 3 of 9.5 points An answer is still to be marked")
-    assert "Question 1 0 of 1.5 points ✗ ordinary input 0 of 1 point The result has the shape (2, 2)" in second
+    assert second.startswith(
+        "Feedback tiny Ada Lovelace s02 So far 3 of 9.5 points Some answers are still to be marked"
+    )
+    assert "Question 1 0 of 1.5 points ✗ ordinary input 0 of 1 point The result has shape (2, 2)" in second
     assert "Question 2 3 of 3 points ✓ square 2 of 2 points" in second and "deadline" not in second
     assert "Question 3 still to be marked, out of 5" in second
     third = words(classroom, "s03")

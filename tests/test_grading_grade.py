@@ -76,7 +76,7 @@ def test_every_submission_gets_its_marks(classroom):
     assert record["master"] == Assignment(TINY).digest
     assert record["questions"]["q1"]["parts"][1] == {
         "points": 0, "of": 0.5, "zh": "大分数", "en": "large scores",
-        "why": {"zh": "结果里有 NaN 或无穷大。", "en": "The result holds NaN or an infinity."},
+        "why": {"zh": "结果里有 NaN 或无穷大。", "en": "The result contains NaN or infinity."},
     }  # fmt: skip
 
 
@@ -271,7 +271,7 @@ def test_a_submission_that_cannot_be_read_or_is_huge_fails_alone(classroom, monk
     classroom.of("tiny", "submissions", "２０.ipynb").write_text('{"cells": []}')
     assert grade(classroom, "tiny", students=["2024001", "f", "２０"]) == "tiny: 1 graded, 2 failed, 0 unchanged."
     reasons = {id: record.get("reason") for id, record in kept(classroom).items()}
-    assert reasons["2024001"].startswith("What came is no notebook that can be read. It lies in ")
+    assert reasons["2024001"].startswith("What was handed in cannot be read as a notebook. The file is in ")
     assert "f.ipynb is larger than" in reasons["f"] and reasons["２０"] is None
 
 

@@ -34,7 +34,7 @@ def test_right_is_all_points_and_no_reason():
 
 def test_an_exception_is_told():
     assert why(question(), lambda x: 1 / 0) == (
-        "it raised ZeroDivisionError: division by zero",
+        "It raised ZeroDivisionError: division by zero.",
         "出错：ZeroDivisionError: division by zero",
     )
     result = judge(question(), None, 7, here({}))  # not defined at all
@@ -43,21 +43,21 @@ def test_an_exception_is_told():
 
 def test_the_number_of_results_is_told():
     assert why(question(), lambda x: (2 * x, x)) == (
-        "It returned 2 result(s) where 1 are asked for.",
+        "It returned 2 result(s) instead of 1.",
         "返回了 2 个结果，应为 1 个。",
     )
     two = question(lambda v, x: (2 * x, x.sum()))
-    assert why(two, lambda x: 2 * x)[0] == "It returned 1 result(s) where 2 are asked for."
+    assert why(two, lambda x: 2 * x)[0] == "It returned 1 result(s) instead of 2."
     assert judged(two, lambda x: (2 * x, x.sum())) == (2, None)
     assert judged(two, lambda x: [2 * x, x.sum()]) == (2, None)
-    assert why(two, lambda x: (2 * x, x.sum() + 1))[0] == "The shape is right, the numbers are not."
-    assert why(two, lambda x: (x.sum(), 2 * x))[0].startswith("The result has the shape ()")
+    assert why(two, lambda x: (2 * x, x.sum() + 1))[0] == "The shape is right, but the numbers are not."
+    assert why(two, lambda x: (x.sum(), 2 * x))[0].startswith("The result has shape ()")
 
 
 @pytest.mark.parametrize("f, shape", [(np.transpose, "(3, 2)"), (np.sum, "()"), (lambda x: x[None], "(1, 2, 3)")])
 def test_the_shape_is_told_and_nothing_is_broadcast(f, shape):
     assert why(question(), lambda x: f(2 * x)) == (
-        f"The result has the shape {shape}; it should be (2, 3).",
+        f"The result has shape {shape}; it should have shape (2, 3).",
         f"结果的形状是 {shape}，应为 (2, 3)。",
     )
     flat = question(lambda v, x: np.ones((2, 3)))
@@ -69,7 +69,7 @@ def test_nan_and_infinity_are_told(bad):
     def f(x):
         return np.where(x == x[0, 0], bad, 2 * x)
 
-    assert why(question(), f) == ("The result holds NaN or an infinity.", "结果里有 NaN 或无穷大。")
+    assert why(question(), f) == ("The result contains NaN or infinity.", "结果里有 NaN 或无穷大。")
 
 
 def test_an_infinity_may_be_right_and_nan_never_is():
@@ -80,7 +80,7 @@ def test_an_infinity_may_be_right_and_nan_never_is():
 
 
 def test_otherwise_the_numbers_are_wrong_and_not_told():
-    assert why(question(), lambda x: 3 * x) == ("The shape is right, the numbers are not.", "形状对，数值不对。")
+    assert why(question(), lambda x: 3 * x) == ("The shape is right, but the numbers are not.", "形状对，数值不对。")
 
 
 @pytest.mark.parametrize("off, points", [(0.9e-3, 2), (1.1e-3, 0), (-0.9e-3, 2), (-1.1e-3, 0)])
@@ -109,7 +109,7 @@ def test_a_known_mistake_is_named_the_first_that_fits():
         Mistake("也是三倍。", "Three times too.", lambda v, x: 3 * x),
     )
     assert why(question(mistakes=mistakes), lambda x: 3 * x) == ("Three times.", "三倍。")
-    assert why(question(mistakes=mistakes), lambda x: 5 * x)[0] == "The shape is right, the numbers are not."
+    assert why(question(mistakes=mistakes), lambda x: 5 * x)[0] == "The shape is right, but the numbers are not."
 
 
 def test_a_mistake_that_happens_to_be_right_costs_nothing():
@@ -182,7 +182,7 @@ def test_parts_are_judged_one_by_one():
         (0, 0.5, "大分数", "large scores"),
     ]
     assert (result["points"], result["of"]) == (1, 1.5)
-    assert result["parts"][1]["why"]["en"] == "The result holds NaN or an infinity."
+    assert result["parts"][1]["why"]["en"] == "The result contains NaN or infinity."
 
 
 def test_only_one_s_own_variant_has_all_points():

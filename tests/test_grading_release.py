@@ -266,13 +266,13 @@ def unasked(cells):
     (None, source("imports", "np", "np\n### BEGIN SOLUTION"), "cell imports: ### BEGIN SOLUTION and"),
     (None, source("q2", "S = Q", "S = = Q"), "cell q2 does not run: SyntaxError"),
     (None, source("imports", "numpy", "numpyy"), "cell imports does not run: ModuleNotFoundError"),
-    (None, source("q1", "np.exp", "np.epx"), "solution of q1 fails “ordinary input”: it raised AttributeError"),
+    (None, source("q1", "np.exp", "np.epx"), "solution of q1 fails “ordinary input”: It raised AttributeError"),
     (replaced("np.exp((x", "np.epx((x"), None, "fail.* AttributeError"),
     (replaced("QUESTIONS = {", "QUESTIONS = [}"), None, "tiny.py does not run: SyntaxError"),
     (replaced("QUESTIONS", "QUESTION"), None, "has no QUESTIONS"),
-    (None, twice, "QUESTIONS has q1, and 2 cells"),
-    (None, unasked, "QUESTIONS has q2, and 0 cells"),
-    (None, unknown, "QUESTIONS has no q9"),
+    (None, twice, "2 cells have the grade_id q1"),
+    (None, unasked, "0 cells have the grade_id q2"),
+    (None, unknown, "grade_id q9, which QUESTIONS lacks"),
 ])  # fmt: skip
 def test_what_is_wrong_with_a_master_is_said_and_nothing_is_written(course, tmp_path, module, cells, words):
     master = changed(tmp_path, **({"module": module} if module else {}), **({"cells": cells} if cells else {}))
@@ -293,7 +293,7 @@ def test_a_master_that_is_none(course, tmp_path):
         release(course, tmp_path / "tiny")
     master = changed(tmp_path)
     master.with_suffix(".ipynb").write_text("{")
-    with pytest.raises(Problem, match="is no notebook"):
+    with pytest.raises(Problem, match="is not a notebook"):
         release(course, master)
     old = json.loads(TINY.with_suffix(".ipynb").read_text("utf-8")) | {"nbformat_minor": 4}
     for cell in old["cells"]:

@@ -75,7 +75,7 @@ def test_after_grading_and_before_marking(classroom):
     ]
     assert [s.total for s in found.values()] == [None, None, 0, 0, None, None]
     assert found["2024002"].record["questions"]["q1"]["points"] == 1
-    assert found["f"].record["reason"].startswith("It is a PDF. It lies in ")
+    assert found["f"].record["reason"].startswith("It is a PDF. The file is in ")
     assert found["f"].look == [{"zh": "是 PDF。", "en": "It is a PDF."}]
 
 
@@ -206,13 +206,13 @@ def test_status_of_one_assignment(classroom, monkeypatch):
         "Of the graded: mean 0.00, median 0, from 0 to 0.\n"
         "\n"
         "Points lost most often:\n"
-        "  q1, large scores    3 of 4  The result holds NaN or an infinity.\n"
-        "  q1, ordinary input  2 of 4  The shape is right, the numbers are not.\n"
+        "  q1, large scores    3 of 4  The result contains NaN or infinity.\n"
+        "  q1, ordinary input  2 of 4  The shape is right, but the numbers are not.\n"
         "  q2, square          2 of 4  Not answered.\n"
         "  and 1 more\n"
         "\n"
         "Look at these:\n"
-        "  f  Bo  It is a PDF. It lies in tiny/received: ask for another, or give the points by…\n"
+        "  f  Bo  It is a PDF. The file is in tiny/received: ask for another, or give the point…\n"
         "\n"
         "Next: attn mark tiny"
     )
@@ -228,7 +228,7 @@ def test_what_to_do_next(classroom):
     grade(classroom, "tiny")
     assert next_line() == "attn mark tiny" + where
     mark(classroom, **{"2024001": {"q3": 4.5}, "2024002": {"q3": 0}})
-    assert next_line() == f"attn grade tiny{where}, once what failed is mended"
+    assert next_line() == f"attn grade tiny{where}, once the failures are fixed"
     mark(classroom, f={"q1": 0, "q2": 0, "q3": 0})
     assert next_line().startswith(f"attn feedback tiny{where}, then attn export tiny --lms canvas{where}")
     classroom.of("tiny", "collected.json").unlink()
@@ -252,7 +252,7 @@ def test_status_of_all_assignments(classroom, tmp_path):
 
 def test_nothing_released(tmp_path):
     (tmp_path / "roster.csv").write_text("student_id\n1\n")
-    assert status(Classroom(tmp_path)).startswith("Nothing was released yet. Next: attn release MASTER.ipynb")
+    assert status(Classroom(tmp_path)).startswith("Nothing has been released yet. Next: attn release MASTER.ipynb")
     with pytest.raises(Problem, match="tiny was not released"):
         status(Classroom(tmp_path), "tiny")
 
@@ -313,4 +313,4 @@ def test_why_somebody_failed_is_said_once(classroom):
         assert line.count("It is a PDF.") == 1 and "more)" not in line
     collect(classroom, "f", {}, readable=False)
     classroom.of("tiny", "grades", "f.json").unlink()
-    assert "What came is no notebook that can be read." in status(classroom, "tiny")
+    assert "What was handed in cannot be read as a notebook." in status(classroom, "tiny")

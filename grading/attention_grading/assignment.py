@@ -98,9 +98,9 @@ class Assignment:
         try:
             cells = nbformat.read(self.notebook, as_version=4).cells
         except Exception as error:  # nbformat raises what it likes
-            raise Problem(f"{self.notebook} is no notebook: {error}") from None
+            raise Problem(f"{self.notebook} is not a notebook: {error}") from None
         if not all("id" in cell for cell in cells):
-            raise Problem(f"{self.notebook} has cells without ids: open it in JupyterLab, change and save it.")
+            raise Problem(f"{self.notebook} has cells without ids: open it in JupyterLab, change it and save it.")
         return cells
 
     @property

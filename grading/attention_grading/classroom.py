@@ -160,7 +160,7 @@ def released_with(path):
 def read_roster(path):
     rows = read_table(path)
     if not rows:
-        raise Problem(f"{path} lists nobody: it needs a line with the names of the columns, then one line a student.")
+        raise Problem(f"{path} lists nobody: it needs a line with the column names, then one line per student.")
     heads = {head.casefold().replace(" ", "_"): head for head in rows[0]}
     found = {key: next((heads[n] for n in names if n in heads), None) for key, names in COLUMNS.items()}
     if not found["id"]:
@@ -174,7 +174,7 @@ def read_roster(path):
         for column, value in (("student_id", student.id), ("lms_id", student.lms_id)):
             if value and seen.setdefault((column, value.casefold()), number) != number:
                 raise Problem(
-                    f"{path} has the {column} {value} twice (capitals make no difference): one line a student."
+                    f"{path} has the {column} {value} twice (capitals make no difference): give each student one line."
                 )
         students.append(student)
     return students
@@ -186,7 +186,7 @@ def complain_of(student, where):
     if re.fullmatch(r"\d([.,]\d+)?E\+?\d+", student.id, re.I):
         raise Problem(f"{where}: {student.id} is a number that a spreadsheet program cut: format the column as text.")
     if len(student.file.encode()) > 200:
-        raise Problem(f"{where}: the student_id is too long for the name of a file.")
+        raise Problem(f"{where}: the student_id is too long for a file name.")
     if student.language not in ("", *LANGUAGES):
         raise Problem(f"{where}, {student.id}: the language is zh, en or both, not {student.language}.")
 
@@ -209,20 +209,20 @@ def numbered_rows(path):
             text = data.decode(encoding)
             break
     else:
-        raise Problem(f"{path} is no text file: save it as “CSV UTF-8”.")
+        raise Problem(f"{path} is not a text file: save it as “CSV UTF-8”.")
     text = re.sub(r"\Asep=.\r?\n", "", text)  # a line for Excel
     first = re.split("[\r\n]", text.lstrip(), maxsplit=1)[0]
     delimiter = max(",;\t", key=first.count)
     try:
         lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except csv.Error as error:
-        raise Problem(f"{path} is no CSV file: {error}.") from None
+        raise Problem(f"{path} is not a CSV file: {error}.") from None
     numbered = [(n, row) for n, row in enumerate(lines, start=1) if any(field.strip() for field in row)]
     (_, head), *rows = numbered or [(0, [])]
     head = [name.strip() for name in head]
     for name in filter(None, head):
         if head.count(name) > 1:
-            raise Problem(f"{path} has two columns {name}: take out the one that is not meant.")
+            raise Problem(f"{path} has two columns {name}: remove the wrong one.")
     for number, row in rows:
         if any(field.strip() for field in row[len(head) :]):
             raise Problem(f"{path}, row {number} has {len(row)} fields where there are {len(head)} columns.")

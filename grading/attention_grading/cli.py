@@ -11,7 +11,7 @@ UNPROTECTED = "--without-sandbox-my-machine-is-unprotected"
 ABOUT = """\
 Assign the exercises of the attention course: hand them out, collect, grade, mark by hand, give feedback, export.
 
-In the folder of a class, where roster.csv lies:
+In the class folder, where roster.csv is:
 
   attn release ../course/exercises/a2_scaled_attention.ipynb
   attn collect a2_scaled_attention download.zip
@@ -20,7 +20,7 @@ In the folder of a class, where roster.csv lies:
   attn feedback a2_scaled_attention
   attn export a2_scaled_attention --lms canvas
 
-“attn demo myclass” makes a class to try it on; “attn STEP --help” says more of a step.
+“attn demo myclass” makes a class to practise on; “attn STEP --help” says more about a step.
 """
 
 
@@ -34,7 +34,7 @@ def main(words=None):
     except Problem as problem:
         sys.exit(f"✗ {problem}")
     except KeyboardInterrupt:
-        sys.exit("\nStopped. What was finished is kept; the same command goes on from there.")
+        sys.exit("\nStopped. What was finished is kept; run the same command again to go on.")
     except ModuleNotFoundError as error:
         sys.exit(f"✗ {lacking(error.name, 'grading')}")
     except BrokenPipeError:  # who reads along has read enough: attn status | head
@@ -54,55 +54,59 @@ def parser():
     def step(name, run, help, assignment=True):
         one = steps.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.", allow_abbrev=False)
         one.set_defaults(step=run)
-        one.add_argument("--class", dest="folder", default=".", metavar="FOLDER", help="the class (here, if not said)")
+        one.add_argument("--class", dest="folder", default=".", metavar="FOLDER", help="the class (default: here)")
         if assignment:
             one.add_argument("name", type=folder, metavar="NAME", help="the assignment, as in NAME.ipynb")
         return one
 
     one = step("demo", demo, "make a class of invented students, and play them", assignment=False)
-    one.add_argument("new", nargs="?", metavar="FOLDER", help="the class to make; a folder that does not exist yet")
-    one.add_argument("--students", type=int, default=30, metavar="N", help="how many students (30)")
-    one.add_argument("--play", metavar="NAME", help="play the students: write what they hand in to download.zip")
+    one.add_argument("new", nargs="?", metavar="FOLDER", help="the class folder to make; it must not exist yet")
+    one.add_argument("--students", type=int, default=30, metavar="N", help="how many students (default: 30)")
+    one.add_argument("--play", metavar="NAME", help="play the students: write download.zip, what they hand in")
 
     one = step("release", release, "check the master and write the students' notebooks", assignment=False)
-    one.add_argument("master", metavar="MASTER", help="the master notebook; its .py file lies beside it")
-    one.add_argument("--lang", choices=LANGUAGES, default="both", help="for students whose language the roster omits")
-    one.add_argument("--same-for-all", action="store_true", help="one variant and one notebook for everybody")
+    one.add_argument("master", metavar="MASTER", help="the master notebook, with its .py file beside it")
+    one.add_argument(
+        "--lang", choices=LANGUAGES, default="both", help="where the roster has no language (default: both)"
+    )
+    one.add_argument("--same-for-all", action="store_true", help="give everybody the same variant")
     one.add_argument("--replace", action="store_true", help="write over notebooks that were released before")
-    one.add_argument("--page", metavar="FILE", help="write the public page alone, to this file; needs no class")
+    one.add_argument("--page", metavar="FILE", help="write only the public page, to this file; needs no class")
 
-    one = step("collect", collect, "take in what an LMS gives for download")
-    one.add_argument("download", metavar="DOWNLOAD", help="the zip file or folder")
+    one = step("collect", collect, "take in what students handed in, from the download of an LMS")
+    one.add_argument("download", metavar="DOWNLOAD", help="the zip file or folder that the LMS gives")
     one.add_argument("--deadline", metavar="TIME", help="for example 2026-12-01T23:59 or 2026-12-01T23:59+08:00")
     one.add_argument("--matches", metavar="FILE", help="a CSV file that says whose file is whose: file,student_id")
-    one.add_argument("--replace", action="store_true", help="take these files even where newer ones are here")
+    one.add_argument("--replace", action="store_true", help="take these files even where newer ones were collected")
 
     one = step("grade", grade, "run the students' code in a sandbox and give points", assignment=False)
     one.add_argument("name", nargs="?", type=folder, metavar="NAME", help="the assignment")
     one.add_argument("--check", action="store_true", help="only say which protections work on this machine")
-    one.add_argument("-j", dest="jobs", type=int, default=1, metavar="N", help="how many at a time (1)")
-    one.add_argument("--student", action="append", metavar="ID", help="only this one; may be said several times")
-    one.add_argument("--again", action="store_true", help="grade anew what is graded")
+    one.add_argument("-j", dest="jobs", type=int, default=1, metavar="N", help="how many at a time (default: 1)")
+    one.add_argument("--student", action="append", metavar="ID", help="grade only this student; may be repeated")
+    one.add_argument("--again", action="store_true", help="grade again what is already graded")
     one.add_argument("--scheduler", metavar="ADDRESS", help="a dask scheduler, for example tcp://10.0.0.1:8786")
     one.add_argument(
         UNPROTECTED, dest="unsafe", action="store_true",
-        help="go on without a sandbox: points stay honest, but a student's code can do whatever you can do here",
+        help="grade without a sandbox: a student's code can then do whatever you can do here, to files and marks too",
     )  # fmt: skip
 
-    one = step("mark", mark, "write the answers to mark by hand to a sheet, or read the marks from it")
+    one = step("mark", mark, "write a sheet of the answers to mark by hand, or read the marks from it")
     one.add_argument("--import", dest="sheet", metavar="FILE", help="read the points and comments of this sheet")
-    one.add_argument("--anonymous", action="store_true", help="without names, for marking that cannot know whose it is")
+    one.add_argument("--anonymous", action="store_true", help="leave out the names, for blind marking")
     one.add_argument("--gradebook", metavar="FILE", help="write all marks into an nbgrader gradebook")
 
-    one = step("feedback", feedback, "write a page for each student")
-    one.add_argument("--lang", choices=LANGUAGES, default="both", help="for students whose language the roster omits")
+    one = step("feedback", feedback, "write a feedback page for each student")
+    one.add_argument(
+        "--lang", choices=LANGUAGES, default="both", help="where the roster has no language (default: both)"
+    )
 
     one = step("export", export, "write the marks as a CSV file for an LMS")
-    one.add_argument("--lms", choices=("canvas", "moodle", "generic"), required=True, help="which one")
-    one.add_argument("--to", metavar="FILE", help="where to (in the assignment's folder, if not said)")
+    one.add_argument("--lms", choices=("canvas", "moodle", "generic"), required=True, help="which LMS the file is for")
+    one.add_argument("--to", metavar="FILE", help="the file to write (default: in the assignment's folder)")
 
-    one = step("status", status, "say where the class stands", assignment=False)
-    one.add_argument("name", nargs="?", type=folder, metavar="NAME", help="the assignment (all, if not said)")
+    one = step("status", status, "show where the class stands", assignment=False)
+    one.add_argument("name", nargs="?", type=folder, metavar="NAME", help="the assignment (default: all)")
     return top
 
 
@@ -127,7 +131,7 @@ def demo(options):
         step.demo(options.new, options.students)
         print(f"▸ {options.new} is a class of {options.students} invented students. Next: cd {options.new}")
     else:
-        raise Problem("Say which folder to make (attn demo myclass), or what to play (attn demo --play NAME).")
+        raise Problem("Name the folder to make (attn demo myclass) or the assignment to play (attn demo --play NAME).")
 
 
 def release(options):
@@ -164,7 +168,7 @@ def grade(options):
             print(f"  {remedy}")
         sys.exit(0 if all(protection.works for protection in found) else 1)
     if not options.name:
-        raise Problem("Say which assignment to grade: attn grade NAME. (attn grade --check tries the sandbox.)")
+        raise Problem("Name the assignment to grade: attn grade NAME. (attn grade --check tries the sandbox.)")
     print(
         step.grade(
             Classroom(options.folder), options.name, options.jobs, not options.unsafe, options.again, options.student,
@@ -185,7 +189,7 @@ def mark(options):
     if options.gradebook:
         entered = gradebook.to_gradebook(classroom, name, options.gradebook)
         print(f"▸ {options.gradebook} holds the marks of {entered.written} students")
-        print_those("nothing for", entered.without)
+        print_those("nothing for:", entered.without)
     if not options.sheet and not options.gradebook:
         found = step.export_answers(classroom, name, options.anonymous, progress=watched())
         print(f"▸ to mark: {found.open}, marked already: {found.marked}")
@@ -200,7 +204,7 @@ def feedback(options):
     pages = step(classroom, options.name, options.lang, progress=watched())
     print(f"▸ {pages.written} pages are in {classroom.of(options.name, 'feedback')}")
     print_those("an answer is still to be marked:", [(student, "") for student in pages.open])
-    print_those("no page:", pages.without)
+    print_those("no page for:", pages.without)
 
 
 def export(options):

@@ -91,7 +91,7 @@ def something_collected(classroom, name):
     """What was found of each student, if there is anything.   -> {id: its entry in collected.json}"""
     entries = collected(classroom, name)["students"]
     if not entries:
-        raise Problem(f"Nothing of {name} was collected yet: attn collect {name} DOWNLOAD does it.")
+        raise Problem(f"Nothing has been collected for {name} yet: run attn collect {name} DOWNLOAD.")
     return entries
 
 
@@ -163,7 +163,7 @@ class Master:
         if due and when:
             late = when > due
         elif due and found.late is None:
-            report.look.append(note("交来的时间不明。", "When this was handed in is not known."))
+            report.look.append(note("交来的时间不明。", "It is not known when this was handed in."))
         text = nbformat.writes(clean) + "\n"
         sha = hashlib.sha256(text.encode()).hexdigest()[:16]
         return Attempt(file, found, text, sha, report, when, late, submission.claims)
@@ -177,7 +177,7 @@ class Master:
             notes.append(
                 note(
                     f"这份笔记本是发给 {other} 的，也许是抄来的。",
-                    f"The notebook was handed out to {other}: copied perhaps.",
+                    f"This notebook was handed out to {other}: it may have been copied.",
                 )
             )
         elif whose and whose != student.id:
@@ -192,7 +192,7 @@ class Master:
             )
         if claims.get("assignment", self.assignment.name) != self.assignment.name:
             notes.append(
-                note("笔记本自己说，它是另一次作业的。", "The notebook says that it is another assignment."),
+                note("笔记本自己说，它是另一次作业的。", "This notebook says that it belongs to another assignment."),
             )
         return notes
 
@@ -339,7 +339,7 @@ def by_their_own_word(nobodys, theirs, master):
             unmatched.append(entry(file, who.why))
     for student, those in claimed.items():
         if student in theirs or len({digest(file) for file, _ in those}) > 1:
-            why = f"the notebook says that it is {student}'s, but so is or so says another file"
+            why = f"the notebook says that it is {student}'s, but another file is theirs or says so too"
             unmatched += [entry(file, f"{who.why}; {why}") for file, who in those]
             continue
         file, who = those[0]
@@ -362,7 +362,7 @@ def alone(plain, others):
     for file, who in sorted(plain, key=lambda one: one[0].name.count("/")):
         folders = [str(folder) for folder in PurePosixPath("/", file.name).parents]
         if covered.isdisjoint(folders):
-            listed.append(entry(file, f"it is no notebook, and {who.why}"))
+            listed.append(entry(file, f"it is not a notebook, and {who.why}"))
             covered |= {folders[0]} - {root}
     return listed
 

@@ -159,7 +159,7 @@ EARLIER, IN_TIME, TOO_LATE = (2027, 1, 13, 8, 0, 0), (2027, 1, 14, 20, 15, 0), (
 def submissions(classroom, name, seed=0):
     """Play the students of a demo class.   -> the path of download.zip"""
     if not (classroom.folder / MARK).is_file():
-        raise Problem(f"{classroom.folder} may be a class of real people: only one that attn demo made is played.")
+        raise Problem(f"{classroom.folder} may be a class of real people: only a class that attn demo made is played.")
     released = read_json(classroom.of(name, "release.json"))
     if not released:
         raise Problem(f"{name} was not released in this class: run attn release first.")

@@ -78,13 +78,13 @@ LOCKED = note("压缩包加了密码。请学生交不加密码的文件。", "T
 DAMAGED = note(f"压缩包坏了。{ASK['zh']}", f"The zip is damaged. {ASK['en']}")
 UNUSUAL = note(
     "压缩包的压缩方式不常见，请手动解压，再收一次。",
-    "The zip is packed in an unusual way: unpack it by hand, collect again.",
+    "The zip is packed in an unusual way: unpack it by hand and collect again.",
 )
 TOO_LARGE = note(
     "文件太大。请学生清除输出后再交。", "The file is too large. Ask the student to clear the outputs first."
 )
 TOO_MUCH = note(f"压缩包里的东西太多。{ASK['zh']}", f"The zip holds too much. {ASK['en']}")
-TOO_DEEP = note(f"压缩包套了太多层。{ASK['zh']}", f"There are too many zips in one another. {ASK['en']}")
+TOO_DEEP = note(f"压缩包套了太多层。{ASK['zh']}", f"There are too many zips inside zips. {ASK['en']}")
 
 
 def files(download, scratch):

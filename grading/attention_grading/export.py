@@ -97,7 +97,7 @@ def remarks(everybody):
     if without:
         each = ", ".join(f"{n} {status}" for status, n in without.items())
         many = f"{without.total()} of {len(everybody)} students"
-        found.append(f"{many} have no total ({each}): none is exported, not a 0.")
+        found.append(f"{many} have no total ({each}): their mark is left empty, not 0.")
     if formulas:
         found.append(
             f"{some(formulas)} would be a formula in a spreadsheet program, and an id is not altered: "

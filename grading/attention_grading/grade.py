@@ -66,7 +66,7 @@ def grade(classroom, name, jobs=1, safe=True, again=False, students=None, schedu
                 done += 1
     except KeyboardInterrupt:
         raise Problem(
-            f"Stopped: {done} of {len(tasks)} are graded and kept; the same command goes on with the rest."
+            f"Stopped: {done} of {len(tasks)} are graded and kept; run the same command again for the rest."
         ) from None
     report.append(f"{name}: " + ", ".join(f"{count} {what}" for what, count in counts.items()) + ".")
     return "\n".join(report)
@@ -89,7 +89,7 @@ def affordable(jobs):
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if jobs <= cores:
         return [], jobs
-    return [f"Graded {cores} at a time, one a core: with more, honest answers would run out of time."], cores
+    return [f"Graded {cores} at a time, one per core: with more, honest answers would run out of time."], cores
 
 
 def chosen(roster, ids):
@@ -115,9 +115,9 @@ def record(classroom, name, student):
 def task_of(classroom, assignment, secret, student, same_for_all, entry, safe):
     """All that grade_one needs."""
     if not entry["readable"]:
-        why = " ".join(look["en"] for look in entry["look"]) or "What came is no notebook that can be read."
+        why = " ".join(look["en"] for look in entry["look"]) or "What was handed in cannot be read as a notebook."
         came = classroom.of(assignment.name, "received")
-        raise Problem(f"{why} It lies in {came}: ask for another, or give the points by hand.")
+        raise Problem(f"{why} The file is in {came}: ask for another, or give the points by hand.")
     whose = "" if same_for_all else student.id
     return {
         "student": student.id,
@@ -212,7 +212,7 @@ def on_cluster(tasks, address, safe):
                 yield student[future.key], future.exception() if future.status == "error" else future.result()
         except (CancelledError, CommClosedError):
             raise Problem(
-                "The scheduler is gone: what is graded is kept; the same command goes on with the rest."
+                "The scheduler is gone: what is graded is kept; run the same command again for the rest."
             ) from None
 
 

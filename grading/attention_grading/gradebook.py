@@ -79,7 +79,7 @@ def outline(api, gradebook, assignment):
     if strange:
         raise Problem(
             f"The gradebook knows {name} with other questions ({', '.join(sorted(strange))}): "
-            f"take it out with nbgrader db assignment remove {name} --force, or name another database."
+            f"remove it with nbgrader db assignment remove {name} --force, or name another database."
         )
     for key, question in assignment.questions.items():
         kind = "markdown" if key in assignment.written else "code"

@@ -29,7 +29,7 @@ def here(names):
             results = result if isinstance(result, (tuple, list)) else (result,)
             return Answer(tuple(np.asarray(value, dtype=float) for value in results))
         except Exception as error:
-            return Answer(None, f"出错：{type(error).__name__}: {error}", f"it raised {type(error).__name__}: {error}")
+            return Answer(None, f"出错：{type(error).__name__}: {error}", f"It raised {type(error).__name__}: {error}.")
 
     return call
 
@@ -57,12 +57,12 @@ def complaint(question, v, arguments, answer, right):
         return {"zh": answer.zh, "en": answer.en}
     if len(answer.values) != len(right):
         n, m = len(answer.values), len(right)
-        return {"zh": f"返回了 {n} 个结果，应为 {m} 个。", "en": f"It returned {n} result(s) where {m} are asked for."}
+        return {"zh": f"返回了 {n} 个结果，应为 {m} 个。", "en": f"It returned {n} result(s) instead of {m}."}
     for value, want in zip(answer.values, right, strict=True):
         if value.shape != want.shape:
             return {
                 "zh": f"结果的形状是 {value.shape}，应为 {want.shape}。",
-                "en": f"The result has the shape {value.shape}; it should be {want.shape}.",
+                "en": f"The result has shape {value.shape}; it should have shape {want.shape}.",
             }
     if same(question, answer.values, right):
         return None
@@ -71,8 +71,8 @@ def complaint(question, v, arguments, answer, right):
             if same(question, answer.values, arrays(mistake.gives(v, *copies(arguments)))):
                 return {"zh": mistake.zh, "en": mistake.en}
     if not all(np.isfinite(value).all() for value in answer.values):
-        return {"zh": "结果里有 NaN 或无穷大。", "en": "The result holds NaN or an infinity."}
-    return {"zh": "形状对，数值不对。", "en": "The shape is right, the numbers are not."}
+        return {"zh": "结果里有 NaN 或无穷大。", "en": "The result contains NaN or infinity."}
+    return {"zh": "形状对，数值不对。", "en": "The shape is right, but the numbers are not."}
 
 
 def same(question, values, right):

@@ -77,5 +77,5 @@ def remedy(machine, symptom):
             "SYS_ADMIN, or run attn outside."
         )
     if machine.apparmor == "1":
-        return f"AppArmor keeps bubblewrap from user namespaces; this gives it, and no other program, leave: {APPARMOR}"
+        return f"AppArmor denies bubblewrap user namespaces; this allows them to bubblewrap alone: {APPARMOR}"
     return f"bubblewrap does not work here: {symptom}"

@@ -122,4 +122,4 @@ def symptom():
         return ""
     command = sandbox.sandboxed([sandbox.executable(), "-I", "-S", "-c", ""])
     done = subprocess.run(command, env=sandbox.ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True)
-    return printable(done.stderr.decode("utf-8", "replace").strip(), 300) or f"it ends with {done.returncode}"
+    return printable(done.stderr.decode("utf-8", "replace").strip(), 300) or f"it exits with code {done.returncode}"

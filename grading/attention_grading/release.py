@@ -46,8 +46,8 @@ def release(classroom, master, language="both", same_for_all=False, replace=Fals
     if before and before != new and not replace:
         raise Problem(
             f"{assignment.name} was released before, from other files or in another way, and students may have it. "
-            "With --replace the new notebooks are written over the old ones. "
-            f"Who came later gets the old ones from {folder / 'master' / assignment.notebook.name}."
+            "Use --replace to write the new notebooks over the old ones. "
+            f"Students who join later get the old ones from {folder / 'master' / assignment.notebook.name}."
         )
     path_of = {student.id: folder / "students" / f"{student.file}.ipynb" for student in students}
     again = before and not replace  # then only who has none yet
@@ -97,18 +97,18 @@ def complain_of(assignment):
     for key in assignment.questions:
         if keys.count(key) != 1:
             raise Problem(
-                f"{assignment.notebook}: QUESTIONS has {key}, and {keys.count(key)} cells have its grade_id; one must."
+                f"{assignment.notebook}: {keys.count(key)} cells have the grade_id {key} of QUESTIONS; one must."
             )
     for key in keys:
         if key not in assignment.questions:
-            raise Problem(f"{assignment.notebook}: QUESTIONS has no {key}, which a cell of the notebook asks.")
+            raise Problem(f"{assignment.notebook}: a cell has the grade_id {key}, which QUESTIONS lacks.")
 
 
 def released(classroom, name):
     """-> the assignment as it was released, and whether all have the same variant"""
     about = read_json(classroom.of(name, "release.json"))
     if about is None:
-        raise Problem(f"{name} was not released in {classroom.folder}: attn release writes its notebooks.")
+        raise Problem(f"{name} was not released in {classroom.folder}: run attn release first.")
     if not isinstance(about, dict) or not {"same_for_all", "language"} <= about.keys():
         raise Problem(f"{classroom.of(name, 'release.json')} is damaged: bring it back from a copy.")
     return Assignment(classroom.of(name, "master", f"{name}.ipynb")), about["same_for_all"]

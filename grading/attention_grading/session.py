@@ -175,7 +175,7 @@ class Session:
         if isinstance(module, str) and re.fullmatch(r"[\w.]{1,60}", module):
             return (
                 f"略过了 import {module}{zh}。评分时只有 NumPy 和 Python 自带的库。",
-                f"Left out the import of {module}{en}. For grading there is NumPy and Python's own library alone.",
+                f"Left out the import of {module}{en}. Grading has only NumPy and Python's standard library.",
             )
         name = self.kind(message)
         told = f"{name}: {printable(text, child.TEXT)}" if isinstance(text, str) and text else name
@@ -195,26 +195,26 @@ HINTS = {
     "OSError": ("评分时不能写文件，也不能联网。", "While this is graded there are no files to write and no network."),
 }
 REASONS = {  # the process's words, and ours, for why there is no answer
-    "missing": ("没有定义函数 {function}。", "There is no function {function}."),
+    "missing": ("没有定义函数 {function}。", "The function {function} is not defined."),
     "unanswered": ("没有作答。", "Not answered."),
     "none": ("没有返回结果（None），是不是少了 return？", "It returned nothing (None): is a return missing?"),
     "text": ("返回的是文字，题目要的是数。", "It returned text where numbers are asked for."),
     "complex": ("返回的是复数，题目要的是实数。", "It returned complex numbers where real ones are asked for."),
     "ragged": (
         "返回的列表各行长度不同，不成数组；要返回几个结果，请写 return a, b。",
-        "It returned a list whose rows differ in length: no array. Return several results by return a, b.",
+        "It returned a list whose rows differ in length. For several results, write return a, b.",
     ),
     "other": ("返回的不是数值数组。", "It returned something that is no array of numbers."),
     "large": ("返回的数太多，最多 {largest} 个。", "It returned too many numbers; {largest} is the most."),
     "late": ("{seconds} 秒内没有结果，是不是有死循环？", "No result within {seconds} s: is there an endless loop?"),
     "ended": (
         "程序没有给出结果就结束了，可能是退出、崩溃，也可能是内存用尽。",
-        "The program ended before there was a result: by an exit, a crash, or for want of memory?",
+        "The program ended before it gave a result: did it exit, crash, or run out of memory?",
     ),
     "unreadable": ("程序给出的结果无法读取。", "What the program answered cannot be read."),
     "used up": (
         "这份作业的运行时间或重启次数已用完，没有再试。",
-        "Not tried: this notebook has used up its time, or has ended its process too often.",
+        "Not tried: this notebook has used up its running time or its restarts.",
     ),
 }
 
@@ -235,4 +235,4 @@ def written(argument):
         return {type(argument).__name__: [written(item) for item in argument]}
     if argument is None or isinstance(argument, bool | int | float | str):
         return argument
-    raise Problem(f"An argument that the assignment draws is a {type(argument).__name__}: use numbers, text or arrays.")
+    raise Problem(f"The assignment draws an argument of type {type(argument).__name__}: use numbers, text or arrays.")

@@ -75,7 +75,7 @@ def status(classroom, name=None):
         return at_a_glance(classroom, name, standing(classroom, name))
     names = sorted(path.parent.name for path in classroom.folder.glob("*/release.json"))
     if not names:
-        return f"Nothing was released yet. Next: {command(classroom, 'release', 'MASTER.ipynb')}"
+        return f"Nothing has been released yet. Next: {command(classroom, 'release', 'MASTER.ipynb')}"
     rows = [["assignment", *STATUSES, "median", "of", "next"]]
     for name in names:
         all_ = standing(classroom, name)
@@ -130,7 +130,7 @@ def looks(all_):
             why = s.record.get("reason", "")
             reasons = [why] + [reason for reason in reasons if reason not in why]
         elif s.status == "failed":
-            reasons = reasons or ["What came is no notebook that can be read."]
+            reasons = reasons or ["What was handed in cannot be read as a notebook."]
         if reasons:
             reason = reasons[0] + (f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else "")
             rows.append([shortened(s.student.id, 20), shortened(s.student.name, 20), shortened(reason, 78)])
@@ -154,7 +154,7 @@ def next_step(classroom, name, all_):
     if counts["needs marking"]:
         return command(classroom, "mark", name)
     if counts["failed"]:
-        return f"{command(classroom, 'grade', name)}, once what failed is mended"
+        return f"{command(classroom, 'grade', name)}, once the failures are fixed"
     export = command(classroom, "export", name, "--lms", "canvas")
     return f"{command(classroom, 'feedback', name)}, then {export} (or moodle, generic)"
 

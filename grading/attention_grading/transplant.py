@@ -89,12 +89,12 @@ def read(data):
         submission.look.append(
             note(
                 "笔记本太长，后面的单元格没有收入；原文件在 received 文件夹里。",
-                "The notebook is too long: its last cells were left out. The file as it came is in received.",
+                "The notebook is too long: its last cells were left out. The original file is in received.",
             )
         )
     if any(re.search(r"^(<{7}|>{7}) ", cell.source, re.M) for cell in submission.cells):
         submission.look.append(
-            note("笔记本里有合并冲突的记号（<<<<<<<）。", "The notebook holds the marks of a merge conflict (<<<<<<<).")
+            note("笔记本里有合并冲突的记号（<<<<<<<）。", "The notebook contains merge conflict markers (<<<<<<<).")
         )
     return submission
 
@@ -106,7 +106,7 @@ ASK = note(
 
 
 def instead(zh, en):
-    return note(f"交来的不是笔记本，是{zh}。{ASK['zh']}", f"What came is no notebook but {en}. {ASK['en']}")
+    return note(f"交来的不是笔记本，是{zh}。{ASK['zh']}", f"This is not a notebook but {en}. {ASK['en']}")
 
 
 BEGINNINGS = {
@@ -143,7 +143,10 @@ def parsed(data, submission):
         return json.loads(text, strict=False)
     except RecursionError:
         raise Unreadable(
-            note(f"文件的层次太深，不是笔记本。{ASK['zh']}", f"The file is nested too deep for a notebook. {ASK['en']}")
+            note(
+                f"文件的层次太深，不是笔记本。{ASK['zh']}",
+                f"The file is nested too deeply to be a notebook. {ASK['en']}",
+            )
         ) from None
     except ValueError as error:
         raise Unreadable(no_json(text, getattr(error, "pos", 0))) from None
@@ -159,7 +162,7 @@ def decoded(data, submission):
     else:
         if not encoding.startswith("utf-8"):
             submission.repaired.append(
-                note(f"文件不是 UTF-8，按 {encoding} 读取。", f"The file is no UTF-8: read as {encoding}.")
+                note(f"文件不是 UTF-8，按 {encoding} 读取。", f"The file is not UTF-8; it was read as {encoding}.")
             )
         return text
     foreign = len(data.translate(None, bytes(range(128))))
@@ -169,7 +172,9 @@ def decoded(data, submission):
         except UnicodeDecodeError:
             pass
         else:
-            submission.repaired.append(note("文件不是 UTF-8，按 GBK 读取。", "The file is no UTF-8: read as GBK."))
+            submission.repaired.append(
+                note("文件不是 UTF-8，按 GBK 读取。", "The file is not UTF-8; it was read as GBK.")
+            )
             return text
     submission.look.append(
         note("有些字符的编码坏了，已用 � 代替。", "Some characters are damaged; they were replaced by �.")
@@ -181,7 +186,7 @@ def no_json(text, position):
     """What a text is that is no JSON."""
     head = text[:2000].casefold()
     if re.search(r"^(<{7}|={7}|>{7})", text, re.M) and text.startswith("{"):
-        what = note("文件里有合并冲突的记号（<<<<<<<）", "The file holds the marks of a merge conflict (<<<<<<<)")
+        what = note("文件里有合并冲突的记号（<<<<<<<）", "The file contains merge conflict markers (<<<<<<<)")
     elif "<html" in head or "<!doctype html" in head:
         return instead("网页（HTML）", "a web page (HTML)")
     elif not text.startswith(("{", "[")):
@@ -190,7 +195,7 @@ def no_json(text, position):
             "Python 文件（.py）" if python else "文本文件", "a Python file (.py)" if python else "a text file"
         )
     elif position >= len(text) - 2 or not text.endswith(("}", "]")):
-        what = note("文件不完整，后面断了", "The file breaks off before its end")
+        what = note("文件不完整，后面断了", "The file is incomplete: it breaks off before its end")
     else:
         line = text.count("\n", 0, position) + 1
         what = note(f"文件坏了（第 {line} 行）", f"The file is damaged (line {line})")
@@ -211,7 +216,7 @@ def cells_of(value, submission):
             if isinstance(sheet, dict) and isinstance(sheet.get("cells"), list)
             for cell in sheet["cells"]
         ]
-        submission.repaired.append(note("笔记本是旧格式（3）。", "The notebook has an old format (3)."))
+        submission.repaired.append(note("笔记本是旧格式（3）。", "The notebook is in an old format (3)."))
     claims = inner(inner(about, "metadata"), "attn")
     submission.claims = {
         key: text for key in ("student", "assignment", "language") if isinstance(text := claims.get(key), str)
@@ -315,7 +320,7 @@ class Transplant:
             self.report.look[:] = self.reading + [
                 note(
                     f"这次作业的答案一个也没有找到，也许是另一份笔记本。{ASK['zh']}",
-                    f"None of this assignment's answers was found: another notebook perhaps. {ASK['en']}",
+                    f"None of this assignment's answers was found: it may be another notebook. {ASK['en']}",
                 )
             ]
         self.assemble()
@@ -365,7 +370,7 @@ class Transplant:
         if cell.grader and any(cell.grader.get(key) != value for key, value in want.items() if key != "grade_id"):
             self.repaired(
                 "有些单元格的评分信息被改过；以发下来的为准。",
-                "The grading information of some cells had been changed; that of the released notebook counts.",
+                "The grading information of some cells was changed; that of the released notebook counts.",
             )
 
     def changed(self, index, position):
@@ -374,11 +379,12 @@ class Transplant:
         key = slot.metadata.get("nbgrader", {}).get("grade_id")
         if key:  # a check cell is never run, so nothing is kept of it
             self.repaired(
-                f"{key}：例子所在的单元格被改过，已换回原来的。", f"{key}: the check had been changed; it was put back."
+                f"{key}：例子所在的单元格被改过，已换回原来的。",
+                f"{key}: the check cell was changed; it has been restored.",
             )
             if set(defined(cell.source)) - set(defined(self.original[index])):
                 self.look(
-                    f"{key}：例子所在的单元格里，学生另有定义。", f"{key}: the student defined things in the check."
+                    f"{key}：例子所在的单元格里，学生另有定义。", f"{key}: the check cell holds definitions of its own."
                 )
             return
         added = cell.source.strip().removeprefix(self.original[index].strip())
@@ -395,7 +401,7 @@ class Transplant:
             if any(squeezed(self.cells[p].source) != squeezed(self.cells[chosen].source) for p in named):
                 self.look(
                     f"{key}：函数 {function} 在别的单元格里又定义了一次；最后运行的一份算数。",
-                    f"{key}: the function {function} is defined in another cell too; the one that runs last counts.",
+                    f"{key}: the function {function} is also defined in another cell; the one that runs last counts.",
                 )
             elif function not in defined(self.cells[chosen].source):
                 self.look(f"{key}：答案里没有函数 {function}。", f"{key}: the answer has no function {function}.")
@@ -404,11 +410,12 @@ class Transplant:
             self.extra.pop(chosen, None)
             self.repaired(
                 f"{key}：答案在别的单元格里，按函数名找到。",
-                f"{key}: the answer stood in another cell; it was found by the name of the function.",
+                f"{key}: the answer was in another cell; it was found by the name of the function.",
             )
             if len({squeezed(self.cells[p].source) for p in named}) > 1:
                 self.look(
-                    f"{key}：有几份不同的答案，取最后一份。", f"{key}: several different answers; the last counts."
+                    f"{key}：有几份不同的答案，取最后一份。",
+                    f"{key}: there are several different answers; the last one counts.",
                 )
         else:
             self.no_answer(index)
@@ -418,7 +425,8 @@ class Transplant:
         if cell.kind != "code":
             source = unfenced(source)
             self.repaired(
-                f"{key}：答案的单元格不是代码类型，已改回代码。", f"{key}: the answer's cell was no code; now it is."
+                f"{key}：答案的单元格不是代码类型，已改回代码。",
+                f"{key}: the answer cell was not a code cell; now it is.",
             )
         self.slots[index].source = source
 
@@ -431,7 +439,7 @@ class Transplant:
         if different:
             self.look(
                 f"{key}：答案的单元格有几份，内容不同；取最后一份。",
-                f"{key}: several copies of the cell with different answers; the last counts.",
+                f"{key}: there are several copies of the cell with different answers; the last one counts.",
             )
         elif len(self.own[index]) > 1:
             self.repaired(
@@ -444,7 +452,7 @@ class Transplant:
         key = self.answers[index]
         self.report.blank.append(key)
         if not self.own[index] and self.report.readable:
-            self.look(f"{key}：没有找到答案的单元格。", f"{key}: no cell with the answer was found.")
+            self.look(f"{key}：没有找到答案的单元格。", f"{key}: the answer cell was not found.")
 
     def written_answer(self, index):
         key = self.answers[index]
@@ -455,11 +463,13 @@ class Transplant:
             parts = [self.last(key, index, filled), *after]
             if after:
                 self.repaired(
-                    f"{key}：答案分在几个单元格里，已合在一起。", f"{key}: the answer stood in several cells; joined."
+                    f"{key}：答案分在几个单元格里，已合在一起。",
+                    f"{key}: the answer was in several cells; they were joined.",
                 )
             if self.cells[parts[0]].kind != "markdown":
                 self.repaired(
-                    f"{key}：答案的单元格不是文字类型，已改回文字。", f"{key}: the answer's cell was no text; mended."
+                    f"{key}：答案的单元格不是文字类型，已改回文字。",
+                    f"{key}: the answer cell was not a text cell; now it is.",
                 )
         else:
             parts = [p for p in near if self.cells[p].kind != "code"] or near
@@ -467,9 +477,10 @@ class Transplant:
                 self.no_answer(index)
                 return
             self.repaired(
-                f"{key}：答案写在旁边的单元格里，已移入。", f"{key}: the answer stood in a cell beside its own; moved."
+                f"{key}：答案写在旁边的单元格里，已移入。",
+                f"{key}: the answer was in a cell beside its own; it was moved.",
             )
-            self.look(f"{key}：请看移入的是不是答案。", f"{key}: see whether what was moved is the answer.")
+            self.look(f"{key}：请看移入的是不是答案。", f"{key}: check that what was moved is the answer.")
         for position in parts:
             self.extra.pop(position, None)
         slot = self.slots[index]
@@ -479,7 +490,8 @@ class Transplant:
             slot.attachments = nbformat.from_dict(pictures)
         if pictures or "data:image/" in slot.source:
             self.look(
-                f"{key}：答案里有图片，请打开笔记本看。", f"{key}: the answer holds pictures; open the notebook to see."
+                f"{key}：答案里有图片，请打开笔记本看。",
+                f"{key}: the answer holds pictures; open the notebook to see them.",
             )
 
     def near(self, index):

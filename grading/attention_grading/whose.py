@@ -108,7 +108,7 @@ class Whose:
         elif chosen:
             found.why = f"it could be any of {self.list(chosen)}"
         elif chosen is None:
-            found.why = "neither an id nor a name of the roster stands in its name"
+            found.why = "its name holds neither an id nor a name from the roster"
         else:
             found.why = found.why or "its name names several students"
         return found
