@@ -25,8 +25,8 @@ EXAMPLE = {
     "lang-zh": "这一页是个例子：同样的题可以有许多种条件，这里是其中一种。"
     "你自己的笔记本由任课教师发给你，条件可能与这里不同。这一页不收作业，也不评分。",
     "lang-en": "This page is an example: the same questions come with many different conditions, and this is one "
-    "choice of them. Your instructor gives you a notebook of your own, whose conditions may be others. Nothing is handed in "
-    "or marked on this page.",
+    "choice of them. Your instructor gives you a notebook of your own, whose conditions may be others. Nothing is "
+    "handed in or marked on this page.",
 }
 SOLUTION = re.compile(r"^([ \t]*)### BEGIN SOLUTION\n.*?^[ \t]*### END SOLUTION[ \t]*$", re.M | re.S)
 TEMPLATE = jinja2.Environment(
