@@ -51,7 +51,8 @@ def export_answers(classroom, name, anonymous=False, progress=False):
     sheet, marks, handed = classroom.of(name, "marking.csv"), known(classroom, name), answers(classroom, name)
     refuse_to_lose(sheet, marks)
     html = reading_page(classroom, assignment, same_for_all, handed, marks, anonymous, progress)
-    rows = [row(assignment, one, mark_of(one, marks), anonymous) for one in [*handed, *set_by_hand(classroom, marks)]]
+    by_hand = [] if anonymous else set_by_hand(classroom, marks)  # nothing but the student's name says whose these are
+    rows = [row(assignment, one, mark_of(one, marks), anonymous) for one in [*handed, *by_hand]]
     write(classroom.of(name, "marking.html"), html)
     write(sheet, table(COLUMNS, rows))
     return summary(handed, marks)
