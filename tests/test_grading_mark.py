@@ -473,3 +473,13 @@ def test_hostile_answers_do_nothing_in_a_browser(tmp_path, open_page):
     assert page.locator("article h3 bdi").first.text_content() == NAME
     raw = page.locator("article > details:last-child pre:first-of-type").all_text_contents()
     assert sorted(text.strip() for text in raw) == sorted(text.strip() for text in HOSTILE)
+
+
+def test_a_sheet_without_names_can_be_imported_where_points_were_set_by_hand(classroom):
+    path = saved(classroom, [{"student_id": "s04", "question": "q1", "points": "1"}])
+    import_marks(classroom, "tiny", path)
+    export_answers(classroom, "tiny", anonymous=True)
+    assert all(row["answer_code"] and not row["student_id"] for row in sheet(classroom).values())
+    before = read_json(classroom.of("tiny", "marked.json"))
+    import_marks(classroom, "tiny", classroom.of("tiny", "marking.csv"))
+    assert read_json(classroom.of("tiny", "marked.json")) == before

@@ -1,6 +1,7 @@
 """House rules of the tree."""
 
 import ast
+import graphlib
 import re
 import subprocess
 import sys
@@ -13,11 +14,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = ROOT / "code"
+GRADING = ROOT / "grading" / "attention_grading"
 
 
 def imports(path):
     """Top-level names of the modules that a file imports anywhere."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    yield from imports_of(ast.walk(ast.parse(path.read_text("utf-8"))))
+
+
+def imports_of(nodes):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -46,6 +52,37 @@ def test_imports_run_one_way():
         "attention_mechanism",
         "attention_colours",
     }
+
+
+def test_grading_imports_run_one_way():
+    """Among its own modules; none needs the command line; the course and it do without each other; what is imported
+    at the top comes with the extra `grading`, and what runs in the sandbox needs NumPy alone."""
+    needs, top = {}, {}
+    for path in GRADING.glob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        whole = [alias.name for node in froms if node.module == "attention_grading" for alias in node.names]
+        parts = [node.module.split(".")[1] for node in froms if node.module.startswith("attention_grading.")]
+        needs[path.stem] = {*whole, *parts} & {p.stem for p in GRADING.glob("*.py")} - {path.stem}
+        first = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        top[path.stem] = set(imports_of(first)) - set(sys.stdlib_module_names) - {"attention_grading"}
+    assert len(needs) > 15 and list(graphlib.TopologicalSorter(needs).static_order())  # a circle is an error
+    assert not [name for name, wanted in needs.items() if "cli" in wanted]
+    assert needs["child"] == set() and top["child"] <= {"numpy"}
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]["grading"]
+    allowed = {pin.partition("==")[0].replace("-", "_") for pin in extra} | {"markdown_it", "markupsafe"}
+    assert not {name: wanted for name, wanted in top.items() if wanted - allowed}
+    course = {path.stem for path in CODE.glob("attention_*")}
+    assert not course & {name for path in GRADING.glob("*.py") for name in imports(path)}
+    assert not [path for path in CODE.rglob("*.py") if "attention_grading" in imports(path)]
+
+
+def test_no_class_is_in_the_repository():
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, encoding="utf-8").stdout.split("\n")
+    private = {"secret.key", "roster.csv", "marked.json", "collected.json", "download.zip"}
+    assert not [name for name in tracked if Path(name).name in private]
+    ignored = (ROOT / ".gitignore").read_text("utf-8").split("\n")
+    assert private <= set(ignored)
 
 
 def test_data_lies_where_the_build_looks_for_changes():

@@ -11,12 +11,15 @@ from fontTools.ttLib import TTFont
 
 from attention_mechanism import softmax
 from attention_widgets import AttentionCalculator
-from bilingual import LANGS, cell_lang
+from bilingual import LANGS, cell_lang, headings
 from build_site import SOURCES, digest
 from conftest import READY, ROOT, SITE, STORAGE_DENIED
+from trim_site import pages
 
 VIEWS = ["zh", "en", "both"]
-PAGES = sorted(p.relative_to(SITE).as_posix() for v in VIEWS for p in (SITE / v).glob("*.html"))
+PAGES = sorted(p.relative_to(SITE).as_posix() for p in pages(SITE))
+BOOK = ROOT / "book"
+NOTEBOOKS = sorted(p.relative_to(BOOK) for folder in (BOOK, BOOK / "assignments") for p in folder.glob("*.ipynb"))
 CHAPTER = "02_derivation.html"
 SECTION = "first-example-three-unit-vectors"
 HAN = re.compile("[\u3400-\u9fff]")
@@ -73,8 +76,8 @@ def test_english_pages_show_no_chinese_outside_what_is_marked_as_such(visit, nam
 @pytest.mark.parametrize("name", [p for p in PAGES if p.startswith("zh/")])
 def test_chinese_pages_speak_chinese_around_the_text_too(visit, name):
     around = visit(name, "desk")["around"].replace("English", "", 1)  # the switch names it so
-    headings = [zh for page in json.loads((ROOT / "tests/headings.json").read_text("utf-8")).values() for zh, _ in page]
-    for heading in sorted(headings, key=len, reverse=True):  # in the contents: an author or a softmax may stand in them
+    found = [zh for path in NOTEBOOKS for zh in headings(nbformat.read(BOOK / path, as_version=4), "zh")]
+    for heading in sorted(found, key=len, reverse=True):  # in the contents: an author or a softmax may stand in them
         around = around.replace(heading, "")
     assert HAN.search(around) and not re.findall(r"[A-Za-z]{3,}", around.replace("Ctrl", "").replace("MIT", ""))
 
@@ -125,7 +128,7 @@ def test_a_browser_that_denies_storage_still_switches(open_page, site_url):
     page.wait_for_url(f"**/en/{CHAPTER}")
 
 
-@pytest.mark.parametrize("stem", sorted({p.split("/")[1] for p in PAGES}))
+@pytest.mark.parametrize("stem", sorted({p.split("/", 1)[1] for p in PAGES}))
 def test_all_views_have_the_same_sections(visit, stem):
     zh, en, both = (visit(f"{view}/{stem}", "desk")["sections"] for view in VIEWS)
     assert zh == en == both
@@ -137,11 +140,11 @@ def test_the_site_is_built_from_what_is_here():
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("notebook", sorted((ROOT / "book").glob("*.ipynb")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda p: p.stem)
 def test_the_page_shows_what_the_notebook_prints(view, notebook):
-    html = (SITE / view / f"{notebook.stem}.html").read_text("utf-8")
+    html = (SITE / view / notebook.with_suffix(".html")).read_text("utf-8")
     shown = unescape(re.sub(r"<[^>]+>", "", html))
-    for cell in json.loads(notebook.read_text("utf-8"))["cells"]:
+    for cell in json.loads((BOOK / notebook).read_text("utf-8"))["cells"]:
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             text = "".join(output.get("text", data.get("text/html", data.get("text/plain", ""))))
@@ -151,11 +154,12 @@ def test_the_page_shows_what_the_notebook_prints(view, notebook):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("notebook", sorted((ROOT / "book").glob("*.ipynb")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda p: p.stem)
 def test_behind_the_download_button_is_the_notebook_in_the_language_of_the_page(view, notebook):
-    address = f"_sources/{notebook.name}"
-    assert f'href="{address}"' in (SITE / view / f"{notebook.stem}.html").read_text("utf-8")
-    source, given = (nbformat.read(path, as_version=4) for path in (notebook, SITE / view / address))
+    address = f"_sources/{notebook.as_posix()}"
+    html = (SITE / view / notebook.with_suffix(".html")).read_text("utf-8")
+    assert f'href="{"../" * len(notebook.parts[1:])}{address}"' in html
+    source, given = (nbformat.read(path, as_version=4) for path in (BOOK / notebook, SITE / view / address))
     nbformat.validate(given)
     other = {"zh": "en", "en": "zh"}.get(view, "no other")
     assert [c.source for c in given.cells] == [c.source for c in source.cells if cell_lang(c) != other]
@@ -180,13 +184,12 @@ def test_pages_load_one_style_one_script_and_nothing_twice():
 def test_every_local_link_and_picture_is_there():
     ids = {p: set(re.findall(r'\bid="([^"]+)"', (SITE / p).read_text("utf-8"))) for p in PAGES}
     for name in PAGES:
-        view = name.split("/")[0]
         for address in re.findall(r'\b(?:href|src)="([^"]+)"', (SITE / name).read_text("utf-8")):
             if re.match(r"[a-z]+:", address):
                 continue
             path, _, anchor = address.partition("#")
             path = path.partition("?")[0]
-            target = (SITE / view / path).resolve() if path else SITE / name
+            target = ((SITE / name).parent / path).resolve() if path else SITE / name
             assert target.exists(), (name, address)
             page = target.relative_to(SITE).as_posix()
             assert not anchor or page not in ids or anchor in ids[page], (name, address)

@@ -88,7 +88,8 @@ def build_view(view, cache):
     )
     if result != 0:  # build_sphinx returns an exception instead of raising it
         sys.exit(f"{view}: {result}")
-    missing = [nb.stem for nb in BOOK.glob("*.ipynb") if not (out / f"{nb.stem}.html").exists()]
+    notebooks = [nb.relative_to(BOOK) for nb in BOOK.rglob("*.ipynb") if not SKIPPED & set(nb.parts)]
+    missing = [str(nb) for nb in notebooks if not (out / nb.with_suffix(".html")).exists()]
     if missing:
         sys.exit(
             f"{view}: no page for {', '.join(missing)}: name a page of the site in book/_toc.yml, "

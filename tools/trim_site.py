@@ -31,7 +31,12 @@ ICONS_AGAIN = "fontawesome.js"  # 1.5 MB of icons that the theme's web font alre
 
 
 def pages(site):
-    return sorted(site.glob("*/*.html"))
+    """The pages of all views, also those that lie in a folder of a view."""
+    return sorted(page for page in site.glob("*/**/*.html") if "_static" not in page.parts)
+
+
+def view_of(page, site):
+    return page.relative_to(site).parts[0]
 
 
 def files(page, html, pattern):
@@ -145,8 +150,9 @@ def common(texts, pattern):
     return [path for path in loads[0] if all(path in other for other in loads)]
 
 
-def slim(page, html, bundled, style, script):
-    """The page with two tags instead of the bundled ones.  Its own scripts wait for the bundle; the widgets don't."""
+def slim(page, html, bundled, shared, style, script):
+    """The page with two tags, for files of `shared`, instead of the bundled ones.  Its own scripts wait for the
+    bundle; the widgets don't."""
     own = []
     for tag, path in (files(page, html, STYLE) | files(page, html, SCRIPT)).items():
         if path in bundled or tag.lstrip().startswith("<script"):
@@ -155,20 +161,21 @@ def slim(page, html, bundled, style, script):
             own.append(re.sub(r'<script(?: defer(?:="defer")?)?', "<script defer", tag.strip()))
     own.sort(key=lambda tag: "widget_host" not in tag)  # a stable sort: the others stay in order
     first = [tag for tag in own if "widget_host" in tag]
-    tags = [*first, f'<script defer src="../shared/{script}"></script>', *own[len(first) :]]
-    html = html.replace("<title>", f'<link rel="stylesheet" href="../shared/{style}" />\n<title>', 1)
+    tags = [*first, f'<script defer src="{shared}/{script}"></script>', *own[len(first) :]]
+    html = html.replace("<title>", f'<link rel="stylesheet" href="{shared}/{style}" />\n<title>', 1)
     return html.replace("</head>", "\n".join([*tags, "</head>"]), 1)
 
 
 def bundle(site, view, letters, names):
     """Replace what all pages of a view load by one style and one script."""
-    texts = {page: prepare(page) for page in pages(site) if page.parent.name == view}
+    texts = {page: prepare(page) for page in pages(site) if view_of(page, site) == view}
     styles, scripts = common(texts, STYLE), common(texts, SCRIPT)
     style = gather_style(styles, site / "shared", letters, names)
     style = write_named(site / "shared", "course", ".css", style.encode())
     script = write_named(site / "shared", "course", ".js", gather_scripts(scripts).encode())
     for page, html in texts.items():
-        page.write_text(slim(page, html, {*styles, *scripts}, style, script), "utf-8")
+        shared = Path(os.path.relpath(site / "shared", page.parent)).as_posix()
+        page.write_text(slim(page, html, {*styles, *scripts}, shared, style, script), "utf-8")
 
 
 def seen(colours):
@@ -199,7 +206,7 @@ def drop_unnamed(site):
     (site / "shared" / "colours.css").unlink()
     for view in site.glob("*/_static"):
         for path in [p for p in view.rglob("*") if p.is_file()]:
-            if f'"_static/{path.relative_to(view).as_posix()}' not in html:
+            if not re.search(rf'"(\.\./)*_static/{re.escape(path.relative_to(view).as_posix())}', html):
                 path.unlink()
     for folder, _, _ in os.walk(site, topdown=False):
         if not os.listdir(folder):
@@ -213,7 +220,7 @@ def trim(site):
     scripts = "".join(p.read_text("utf-8") for p in site.glob("*/_static/**/*.js") if p.name != ICONS_AGAIN)
     letters = frozenset(ord(c) for c in unescape(re.sub(r"<[^>]+>", " ", html)))
     names = set(re.findall(r"\bfa-[a-z0-9-]+", html + scripts))
-    for view in sorted({page.parent.name for page in pages(site)}):
+    for view in sorted({view_of(page, site) for page in pages(site)}):
         bundle(site, view, letters, names)
     for path in site.glob("*/_images/*.png"):
         with Image.open(path) as picture:

@@ -36,6 +36,7 @@ ENGLISH = (
 )
 MARK = "demo.txt"  # a class without it may be one of real people
 MARKER = re.compile(r"(?m)^[ \t]*### (BEGIN|END) SOLUTION[ \t]*\n?")
+CANARY = re.compile(r"(?m)^[ \t]*# canary.*\n?|[ \t]*[（(]?\bcanary[-\w]*[）)]?")  # the words that show a leak
 
 
 def demo(folder, students=30):
@@ -202,9 +203,9 @@ def desk_of(classroom, assignment, secret, student, whose, rng):
 
 
 def sources(assignment):
-    """The master's own answers.   -> {question: source}"""
+    """The master's own answers, without the words by which a leak of the master is known.   -> {question: source}"""
     cells = nbformat.read(assignment.notebook, as_version=4).cells
-    return {key_of(cell): MARKER.sub("", cell.source) for cell in cells if key_of(cell)}
+    return {key_of(cell): CANARY.sub("", MARKER.sub("", cell.source)).strip() for cell in cells if key_of(cell)}
 
 
 def with_values(source, variant):

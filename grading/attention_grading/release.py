@@ -17,8 +17,16 @@ from attention_grading.classroom import Problem, fingerprint, read_json, write, 
 from attention_grading.judge import arrays, copies, here, judge_all
 
 STUB = "raise NotImplementedError  # ✎"
-PLACEHOLDER = "✎ 在此作答 · Your answer here"  # the same in each language, so that an untouched answer is known
+YOURS = {"lang-zh": "在此作答", "lang-en": "Your answer here"}
+PLACEHOLDER = "✎ " + " · ".join(YOURS.values())  # the same in each language, so that an untouched answer is known
 PUBLIC = b"the public page"  # no secret at all: everybody may see this variant
+EXAMPLE = {
+    "lang-zh": "这一页是个例子：同样的题可以有许多种条件，这里是其中一种。"
+    "你自己的笔记本由任课教师发给你，条件可能与这里不同。这一页不收作业，也不评分。",
+    "lang-en": "This page is an example: the same questions come with many different conditions, and this is one "
+    "choice of them. Your instructor gives you a notebook of your own, whose conditions may be others. Nothing is "
+    "handed in or marked on this page.",
+}
 SOLUTION = re.compile(r"^([ \t]*)### BEGIN SOLUTION\n.*?^[ \t]*### END SOLUTION[ \t]*$", re.M | re.S)
 TEMPLATE = jinja2.Environment(
     block_start_string="<%", block_end_string="%>", variable_start_string="<<", variable_end_string=">>",
@@ -265,8 +273,20 @@ def page(assignment):
         cell.metadata.pop("nbgrader", None)
         if cell.cell_type == "code":
             cell = nbformat.v4.new_markdown_cell(f"```python\n{cell.source}\n```", id=cell.id)
-        cells.append(cell)
+        if cell.source == PLACEHOLDER:
+            cells += [text_of(tag, f"✎ {words}", f"{cell.id}-{tag}") for tag, words in YOURS.items()]
+        else:
+            cells.append(cell)
+    for tag, sentence in EXAMPLE.items():
+        first = next((cell for cell in cells if tag in cell.metadata.get("tags", [])), None)
+        if first:  # below its heading
+            heading = re.match(r"(# .*\n+)?", first.source)[0]
+            first.source = f"{heading}{sentence}\n\n{first.source.removeprefix(heading)}"
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
+
+
+def text_of(tag, source, id):
+    return nbformat.v4.new_markdown_cell(source, id=id, metadata={"tags": [tag]})
 
 
 def write_page(master, path):
