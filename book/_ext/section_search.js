@@ -98,7 +98,7 @@ function instead(word) {
 
 // ---------------------------------------------------------------- finding
 /** Pages that say again what a chapter teaches come after it. */
-const AFTER = { solutions: 0.5, practice: 0.5, errata: 0.6 };
+const AFTER = { assignments: 0.5, solutions: 0.5, practice: 0.5, errata: 0.6 };
 
 /** How much of a term a text holds: what only begins with the word counts half. */
 const amount = ({ pattern }, text) => {
@@ -137,7 +137,7 @@ function find(terms, all) {
       points += shares[t] * ((8 * n) / (n + 1 + section.body.length / 800) + (section.above.search(terms[t].pattern) < 0 ? 0 : 2));
     });
     if (phrase) points += (section.own.some((title) => phrase.test(title)) ? 10 : 0) + (phrase.test(section.body) ? 6 : 0);
-    points *= AFTER[section.href.split(".")[0]] ?? 1;
+    points *= AFTER[section.href.split(/[./]/)[0]] ?? 1;
     hits.push({ section, points });
   });
   return hits.sort((a, b) => b.points - a.points).map(({ section }) => section);
