@@ -432,22 +432,17 @@ class Dask:
     """A scheduler on this machine; workers(code, …) starts workers, each of which first runs its code."""
 
     def __init__(self, folder):
-        self.folder, self.processes = folder, []
+        self.folder, self.processes, self.readers = folder, [], []
         self.scheduler = self.start("dask_scheduler", "--port", "0")
         self.address = self.ready(self.scheduler, "Scheduler at:")
 
     def start(self, command, *options):
         env = os.environ | {"PYTHONPATH": os.pathsep.join(str(ROOT / name) for name in ("grading", "tests"))}
-        command = [
-            sys.executable,
-            "-m",
-            f"distributed.cli.{command}",
-            *options,
-            "--host",
-            "127.0.0.1",
-            "--no-dashboard",
-        ]
-        return subprocess.Popen(command, cwd=self.folder, env=env, stderr=subprocess.PIPE, encoding="utf-8")
+        command = [sys.executable, "-m", f"distributed.cli.{command}", "--host=127.0.0.1", "--no-dashboard", *options]
+        self.processes.append(
+            subprocess.Popen(command, cwd=self.folder, env=env, stderr=subprocess.PIPE, encoding="utf-8")
+        )
+        return self.processes[-1]
 
     def ready(self, process, word):
         """Wait for the line by which a process says that it is ready.   -> the end of it"""
@@ -460,13 +455,13 @@ class Dask:
             pytest.fail("".join(said))
         reader = threading.Thread(target=process.stderr.read)  # never let it wait for a reader
         reader.start()
-        self.processes.append((process, reader))
+        self.readers.append(reader)
         return line.split()[-1]
 
     def workers(self, *codes):
         started = []
         for code in codes:
-            file = self.folder / f"preload{len(self.processes)}-{len(started)}.py"
+            file = self.folder / f"preload{len(self.processes)}.py"
             file.write_text(code)
             options = [self.address, "--nthreads", "1", "--no-nanny", "--local-directory", str(self.folder)]
             started.append(self.start("dask_worker", *options, "--preload", str(file)))
@@ -475,10 +470,12 @@ class Dask:
         return started
 
     def end(self):
-        for process, reader in self.processes:
+        for process in self.processes:
             process.kill()
             process.wait()
+        for reader in self.readers:
             reader.join()
+        for process in self.processes:
             process.stderr.close()
 
 
