@@ -440,48 +440,53 @@ grade.Session, grade.require = Session, lambda *private: None
 
 
 class Dask:
-    """A scheduler on this machine; worker(code) starts a worker that first runs the code."""
+    """A scheduler on this machine; workers(code, …) starts workers, each of which first runs its code."""
 
     def __init__(self, folder):
-        self.folder, self.processes = folder, []
-        self.scheduler, self.address = self.start("dask_scheduler", "Scheduler at:", "--port", "0")
+        self.folder, self.processes, self.readers = folder, [], []
+        self.scheduler = self.start("dask_scheduler", "--port", "0")
+        self.address = self.ready(self.scheduler, "Scheduler at:")
 
-    def start(self, command, ready, *options):
-        """-> the process, and the end of the line by which it says that it is ready"""
+    def start(self, command, *options):
         env = os.environ | {"PYTHONPATH": os.pathsep.join(str(ROOT / name) for name in ("grading", "tests"))}
-        command = [
-            sys.executable,
-            "-m",
-            f"distributed.cli.{command}",
-            *options,
-            "--host",
-            "127.0.0.1",
-            "--no-dashboard",
-        ]
-        process = subprocess.Popen(command, cwd=self.folder, env=env, stderr=subprocess.PIPE, encoding="utf-8")
+        command = [sys.executable, "-m", f"distributed.cli.{command}", "--host=127.0.0.1", "--no-dashboard", *options]
+        self.processes.append(
+            subprocess.Popen(command, cwd=self.folder, env=env, stderr=subprocess.PIPE, encoding="utf-8")
+        )
+        return self.processes[-1]
+
+    def ready(self, process, word):
+        """Wait for the line by which a process says that it is ready.   -> the end of it"""
         said = []
         for line in process.stderr:
             said.append(line)
-            if ready in line:
+            if word in line:
                 break
         else:
             pytest.fail("".join(said))
         reader = threading.Thread(target=process.stderr.read)  # never let it wait for a reader
         reader.start()
-        self.processes.append((process, reader))
-        return process, line.split()[-1]
+        self.readers.append(reader)
+        return line.split()[-1]
 
-    def worker(self, code):
-        file = self.folder / f"preload{len(self.processes)}.py"
-        file.write_text(code)
-        options = [self.address, "--nthreads", "1", "--no-nanny", "--local-directory", str(self.folder)]
-        return self.start("dask_worker", "Registered to:", *options, "--preload", str(file))[0]
+    def workers(self, *codes):
+        started = []
+        for code in codes:
+            file = self.folder / f"preload{len(self.processes)}.py"
+            file.write_text(code)
+            options = [self.address, "--nthreads", "1", "--no-nanny", "--local-directory", str(self.folder)]
+            started.append(self.start("dask_worker", *options, "--preload", str(file)))
+        for process in started:
+            self.ready(process, "Registered to:")
+        return started
 
     def end(self):
-        for process, reader in self.processes:
+        for process in self.processes:
             process.kill()
             process.wait()
+        for reader in self.readers:
             reader.join()
+        for process in self.processes:
             process.stderr.close()
 
 
@@ -529,7 +534,7 @@ def test_without_distributed_the_extra_is_named(classroom, monkeypatch):
 )
 def test_a_cluster_that_cannot_grade_is_a_sentence(classroom, dask, code, complaint):
     if code:
-        dask.worker(code)
+        dask.workers(code)
     with pytest.raises(Problem, match=complaint):
         grade(classroom, "tiny", scheduler=dask.address)
     assert kept(classroom) == {}
@@ -540,8 +545,7 @@ def test_a_worker_that_is_killed_costs_nobody_a_mark(classroom, dask, tmp_path):
     local = files(classroom)
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    stuck = dask.worker(STUCK.format(file=str(fifo)))
-    dask.worker(STAND_IN)
+    stuck, _ = dask.workers(STUCK.format(file=str(fifo)), STAND_IN)
 
     def kill():
         fifo.read_bytes()  # returns once the worker is at work
@@ -556,20 +560,16 @@ def test_a_worker_that_is_killed_costs_nobody_a_mark(classroom, dask, tmp_path):
     assert files(classroom) == local
 
 
-def test_a_scheduler_that_is_killed_is_a_sentence(classroom, tmp_path, monkeypatch):
-    dask = Dask(tmp_path)
-    try:
-        dask.worker(STAND_IN)
-        dask.worker(STUCK.format(file=str(tmp_path / "begun")))
-        keep = module.keep
+def test_a_scheduler_that_is_killed_is_a_sentence(classroom, dask, tmp_path, monkeypatch):
+    """The last test of this file: it is the scheduler of all."""
+    dask.workers(STAND_IN, STUCK.format(file=str(tmp_path / "begun")))
+    keep = module.keep
 
-        def keep_and_kill(*given):
-            dask.scheduler.kill()
-            return keep(*given)
+    def keep_and_kill(*given):
+        dask.scheduler.kill()
+        return keep(*given)
 
-        monkeypatch.setattr(module, "keep", keep_and_kill)
-        with pytest.raises(Problem, match="The scheduler is gone: what is graded is kept"):
-            grade(classroom, "tiny", scheduler=dask.address)
-        assert 1 <= len(kept(classroom)) < 5
-    finally:
-        dask.end()
+    monkeypatch.setattr(module, "keep", keep_and_kill)
+    with pytest.raises(Problem, match="The scheduler is gone: what is graded is kept"):
+        grade(classroom, "tiny", scheduler=dask.address)
+    assert 1 <= len(kept(classroom)) < 5
