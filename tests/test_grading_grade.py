@@ -175,7 +175,7 @@ def test_no_more_jobs_than_cores(classroom, monkeypatch):
     monkeypatch.setattr(module, "ThreadPoolExecutor", lambda n: pools.append(n) or ThreadPoolExecutor(n))
     assert "at a time" not in grade(classroom, "tiny", jobs=3)
     said = grade(classroom, "tiny", jobs=8, again=True)
-    assert said.startswith("Graded 3 at a time, one a core: with more,") and pools == [3, 3]
+    assert said.startswith("Graded 3 at a time, one per core: with more,") and pools == [3, 3]
     with pytest.raises(Problem, match="-j 1"):
         grade(classroom, "tiny", jobs=0)
 
@@ -369,7 +369,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(classroom, monke
 
     monkeypatch.setattr(module, "Session", Interrupted)
     monkeypatch.setattr(module, "ThreadPoolExecutor", Pool)
-    with pytest.raises(Problem, match="Stopped: [012] of 5 are graded and kept; the same command goes on") as stopped:
+    with pytest.raises(Problem, match="Stopped: [012] of 5 are graded and kept; run the same command again") as stopped:
         grade(classroom, "tiny")
     done = files(classroom)
     assert len(begun) == 3
@@ -384,7 +384,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(classroom, monke
 
 def test_sentences_about_what_is_missing(tmp_path, stand_in):
     classroom = tiny_class(tmp_path / "class", [("1", "A", "")])
-    with pytest.raises(Problem, match="Nothing of tiny was collected yet: attn collect tiny"):
+    with pytest.raises(Problem, match="Nothing has been collected for tiny yet: run attn collect tiny"):
         grade(classroom, "tiny")
     with pytest.raises(Problem, match="other was not released in"):
         grade(classroom, "other")

@@ -92,7 +92,7 @@ def test_without_user_namespaces(works):
     assert "attn grade --check" in answer
     assert not any(works for _, works, _ in found)
     assert {remedy for _, _, remedy in found} == {
-        "User namespaces are switched off: sudo sysctl user.max_user_namespaces=10000."
+        "User namespaces are switched off: sysctl user.max_user_namespaces=10000"
     }
 
 

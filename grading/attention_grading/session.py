@@ -191,27 +191,27 @@ class Session:
 ERRORS = {name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)}
 ERRORS |= {"LinAlgError", "AxisError", "UFuncTypeError"}  # NumPy's own
 HINTS = {
-    "EOFError": ("评分时没有人回应 input()。", "Nobody answers input() while this is graded."),
-    "OSError": ("评分时不能写文件，也不能联网。", "While this is graded there are no files to write and no network."),
+    "EOFError": ("评分时没有人回应 input()。", "Nobody answers input() during grading."),
+    "OSError": ("评分时不能写文件，也不能联网。", "No file can be written during grading, and there is no network."),
 }
 REASONS = {  # the process's words, and ours, for why there is no answer
     "missing": ("没有定义函数 {function}。", "The function {function} is not defined."),
     "unanswered": ("没有作答。", "Not answered."),
     "none": ("没有返回结果（None），是不是少了 return？", "It returned nothing (None): is a return missing?"),
-    "text": ("返回的是文字，题目要的是数。", "It returned text where numbers are asked for."),
-    "complex": ("返回的是复数，题目要的是实数。", "It returned complex numbers where real ones are asked for."),
+    "text": ("返回的是文字，题目要的是数。", "It returned text; the question asks for numbers."),
+    "complex": ("返回的是复数，题目要的是实数。", "It returned complex numbers; the question asks for real ones."),
     "ragged": (
         "返回的列表各行长度不同，不成数组；要返回几个结果，请写 return a, b。",
         "It returned a list whose rows differ in length. For several results, write return a, b.",
     ),
-    "other": ("返回的不是数值数组。", "It returned something that is no array of numbers."),
-    "large": ("返回的数太多，最多 {largest} 个。", "It returned too many numbers; {largest} is the most."),
+    "other": ("返回的不是数值数组。", "It returned something that is not an array of numbers."),
+    "large": ("返回的数太多，最多 {largest} 个。", "It returned too many numbers; the limit is {largest}."),
     "late": ("{seconds} 秒内没有结果，是不是有死循环？", "No result within {seconds} s: is there an endless loop?"),
     "ended": (
         "程序没有给出结果就结束了，可能是退出、崩溃，也可能是内存用尽。",
         "The program ended before it gave a result: did it exit, crash, or run out of memory?",
     ),
-    "unreadable": ("程序给出的结果无法读取。", "What the program answered cannot be read."),
+    "unreadable": ("程序给出的结果无法读取。", "The answer of the program cannot be read."),
     "used up": (
         "这份作业的运行时间或重启次数已用完，没有再试。",
         "Not tried: this notebook has used up its running time or its restarts.",
