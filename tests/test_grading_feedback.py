@@ -67,22 +67,24 @@ def test_who_gets_a_page(classroom):
 def test_what_a_page_says(classroom):
     feedback(classroom, "tiny", "en")
     first = words(classroom, "s01")
-    assert first.startswith("反馈 tiny 李明 s01 总分 得 8 分，共 9.5 分 这份作业在截止时间之后提交。")
+    assert first.startswith("反馈 小作业 李明 s01 总分 得 8 分，共 9.5 分 这份作业在截止时间之后提交。")
     assert REPAIRED["zh"] in first and NOTE["zh"] in first and "只给老师看" not in first
-    assert "第 1 题 得 0.5 分，共 1.5 分" in first
+    assert "第 1 题 q1 得 0.5 分，共 1.5 分" in first
     assert "一般输入 得 0 分，共 1 分 得数是没有除以温度的 softmax。" in first
-    assert "第 3 题 得 4.5 分，共 5 分 评语 很好。 再想想独立性。" in first
+    assert "第 3 题 q3 得 4.5 分，共 5 分 评语 很好。 再想想独立性。" in first
     second = words(classroom, "s02")
     assert second.startswith(
-        "Feedback tiny Ada Lovelace s02 So far 3 of 9.5 points Some answers are still to be marked"
+        "Feedback A small assignment Ada Lovelace s02 So far 3 of 9.5 points Some answers are still to be marked"
     )
-    assert "Question 1 0 of 1.5 points ✗ ordinary input 0 of 1 point The result has shape (2, 2)" in second
-    assert "Question 2 3 of 3 points ✓ square 2 of 2 points" in second and "deadline" not in second
-    assert "Question 3 still to be marked, out of 5" in second
+    assert "Question 1 q1 0 of 1.5 points ✗ ordinary input 0 of 1 point The result has shape (2, 2)" in second
+    assert "Question 2 q2 3 of 3 points ✓ square 2 of 2 points" in second and "deadline" not in second
+    assert "Question 3 q3 still to be marked, out of 5" in second
     third = words(classroom, "s03")
     assert "总分 · Total 得 4.5 分，共 9.5 分 · 4.5 of 9.5 points" in third
     assert "这道题没有作答。 This question was not answered." in third
-    assert words(classroom, "s04").startswith("Feedback tiny 王小明 s04 Total 5.5 of 9.5 points"), "as the command said"
+    assert words(classroom, "s04").startswith("Feedback A small assignment 王小明 s04 Total 5.5 of 9.5 points"), (
+        "as the command said"
+    )
 
 
 def test_the_answer_and_the_question_are_the_students_own(classroom):

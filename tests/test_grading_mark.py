@@ -220,6 +220,16 @@ def test_a_sheet_with_points_whatever_was_handed_in_comes_back(tmp_path, anonymo
         assert standing(classroom, "tiny")[0].points["q3"] == 1
 
 
+def test_a_mark_above_what_the_question_now_gives_does_not_count(classroom):
+    """The master was released anew, with fewer points."""
+    export_answers(classroom, "tiny")
+    rows = sheet(classroom)
+    import_marks(classroom, "tiny", saved(classroom, [rows["s01"] | {"points": "5"}, rows["s02"] | {"points": "4"}]))
+    module = classroom.of("tiny", "master", "tiny.py")
+    module.write_text(module.read_text("utf-8").replace("Written(points=5", "Written(points=4"), "utf-8")
+    assert current_marks(classroom, "tiny").keys() == {"s02"}
+
+
 def test_a_mark_does_not_pass_to_another_answer(classroom):
     export_answers(classroom, "tiny")
     rows = {student: row | {"points": "4", "comment": "good"} for student, row in sheet(classroom).items()}

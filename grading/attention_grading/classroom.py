@@ -43,6 +43,10 @@ COLUMNS = {  # of roster.csv: what they may be called
 }
 
 
+UMASK = os.umask(0)  # Python has no way to ask for it alone
+os.umask(UMASK)
+
+
 class Problem(Exception):
     """What is wrong and what to do about it, in one sentence for the person at the keyboard."""
 
@@ -238,7 +242,7 @@ def write(path, text):
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.chmod(part, 0o644)
+        os.chmod(part, 0o666 & ~UMASK)
         os.replace(part, path)
     except BaseException:
         os.unlink(part)

@@ -43,7 +43,8 @@ def feedback(classroom, name, language="both", progress=False):
             for key, cells in in_order(master, classroom, student, entries.get(student.id))
         ]
         notes = about["repaired"] + record.get("notes", [])
-        write(path, page("feedback.html", language=chosen, name=name, one=one, notes=notes, questions=questions))
+        given = {"name": name, "heading": master.title(), "one": one, "notes": notes, "questions": questions}
+        write(path, page("feedback.html", language=chosen, **given))
         result = result._replace(written=result.written + 1)
         if one.total is None:
             result.open.append(student)
@@ -59,6 +60,7 @@ def in_order(master, classroom, student, entry):
 def question(one, key, record, about, texts, cells):
     """What a page says about a question."""
     return {
+        "key": key,  # by which notes name it
         "texts": texts,
         "parts": record.get("questions", {}).get(key, {}).get("parts", []),
         "points": one.points[key],

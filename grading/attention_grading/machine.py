@@ -71,10 +71,11 @@ def remedy(machine, symptom):
     if machine.clone == "0":
         return "User namespaces are kept to root: sudo sysctl kernel.unprivileged_userns_clone=1"
     if machine.container:
+        host = " and, on its host, run sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"
         return (
             f"This is a container that keeps bubblewrap from working ({symptom}): start it with --security-opt "
             "seccomp=unconfined --security-opt apparmor=unconfined, and if that is not enough with --cap-add "
-            "SYS_ADMIN, or run attn outside."
+            f"SYS_ADMIN{host if machine.apparmor == '1' else ''}; or run attn outside."
         )
     if machine.apparmor == "1":
         return f"AppArmor denies bubblewrap user namespaces; this allows them to bubblewrap alone: {APPARMOR}"

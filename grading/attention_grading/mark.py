@@ -133,12 +133,13 @@ def mark_of(one, marks):
 
 def current_marks(classroom, name):
     """The marks that count: one of an answer does not pass to another answer.   -> {student: {question: mark}}"""
-    marks = known(classroom, name)
+    marks, (assignment, _) = known(classroom, name), released(classroom, name)
+    most = {key: question.points for key, question in assignment.questions.items()}  # it may have been more before
     codes = {(one.student.id, one.question): one.code for one in answers(classroom, name)} if marks else {}
     current = {}
     for student, of in marks.items():
         for key, mark in of.items():
-            if mark.get("answer") in (None, codes.get((student, key))):
+            if mark.get("answer") in (None, codes.get((student, key))) and mark["points"] <= most.get(key, 0):
                 current.setdefault(student, {})[key] = mark
     return current
 

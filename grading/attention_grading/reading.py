@@ -1,6 +1,7 @@
 """What people read when they mark and in feedback: a question as a student has it, what he handed in, and the page."""
 
 import json
+import re
 from pathlib import Path
 
 import jinja2
@@ -34,6 +35,15 @@ class Master:
         self.assignment = assignment
         self.cells = assignment.cells
         self.ids = {cell.id for cell in self.cells} | {f"{key}-check" for key in assignment.automatic}
+
+    def title(self):
+        """The notebook's first heading in each language; where it has none, the file's name.   -> (zh, en)"""
+        found = {}
+        for cell in self.cells:
+            heading = re.match(r"# (.+)", cell.source) if cell.cell_type == "markdown" else None
+            for tag in set(tags(cell)) & set(LANG) if heading else ():
+                found.setdefault(tag, heading[1])
+        return tuple(found.get(tag, self.assignment.name) for tag in LANG)
 
     def question(self, key, words, language="both"):
         """The texts that ask a question, with what was drawn.   -> ((lang, Markdown), …)"""
