@@ -1,6 +1,7 @@
 """The roster as spreadsheet programs save it, files whole or not at all, and the secret."""
 
 import os
+import shlex
 import stat
 import subprocess
 import sys
@@ -202,7 +203,7 @@ def test_a_step_without_the_packages_of_the_extra_says_what_installs_them(tmp_pa
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8")
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.startswith("✗ nbformat is missing (it belongs to the extra grading); this installs it: ")
-    assert f"{sys.executable} -m pip install " in done.stderr and " nbformat==" in done.stderr
+    assert f"{shlex.quote(sys.executable)} -m pip install " in done.stderr and " nbformat==" in done.stderr
     assert not list(tmp_path.iterdir())
 
 

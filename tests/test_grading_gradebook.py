@@ -68,7 +68,9 @@ class Course:
     def __init__(self, folder):
         self.folder = folder
         own = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-        self.env = os.environ | {name: str(folder / "jupyter") for name in own} | {"PYTHONPATH": "", "PYTHONUTF8": "1"}
+        path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])  # it starts the program alembic
+        self.env = os.environ | {name: str(folder / "jupyter") for name in own}
+        self.env |= {"PATH": path, "PYTHONPATH": "", "PYTHONUTF8": "1"}
 
     def python(self, *arguments):
         command = [sys.executable, "-W", "ignore", *arguments]
