@@ -59,7 +59,9 @@ def a_class(folder, master, students):
         text = nbformat.writes(notebook)
         write(classroom.of(assignment.name, "submissions", f"{id}.ipynb"), text)
         blank = [key for key in assignment.questions if key not in given]
-        entries[id] = {"sha": hashlib.sha256(text.encode()).hexdigest(), "readable": True, "blank": blank, "look": []}
+        sha = hashlib.sha256(text.encode()).hexdigest()
+        entries[id] = {"file": f"{id}.ipynb", "sha": sha, "time": None, "late": False, "readable": True, "blank": blank}
+        entries[id] |= {"repaired": [], "look": []}
     write_json(classroom.of(assignment.name, "collected.json"), {"students": entries, "unmatched": []})
     return classroom
 
