@@ -22,6 +22,7 @@ import numpy as np
 from attention_grading.assignment import Assignment
 from attention_grading.classroom import Classroom, Problem, read_json, write, write_json
 from attention_grading.judge import here, judge_all
+from attention_grading.release import rendered, words_of
 
 PEOPLE = (  # names that software stumbles over; two of them have the same
     ("王, 小明", "zh"), ("Siobhán O'Neil", "en"), ("=1+1", "en"), ("محمد علي", "en"), ("张伟", "zh"), ("张伟", "both"),
@@ -192,7 +193,7 @@ def desk_of(classroom, assignment, secret, student, whose, rng):
         raise Problem(f"{path} is missing: run attn release again, which writes the notebooks that are not there.")
     variant = assignment.variant(secret, whose)
     other = {key: misread(v, assignment.questions[key].choices, rng) for key, v in variant.items()}
-    answers = sources(assignment)
+    answers = sources(assignment, variant)
     return Desk(
         notebook=nbformat.read(path, as_version=4),
         functions={key: question.function for key, question in assignment.automatic.items()},
@@ -202,10 +203,13 @@ def desk_of(classroom, assignment, secret, student, whose, rng):
     )
 
 
-def sources(assignment):
+def sources(assignment, variant):
     """The master's own answers, without the words by which a leak of the master is known.   -> {question: source}"""
-    cells = nbformat.read(assignment.notebook, as_version=4).cells
-    return {key_of(cell): CANARY.sub("", MARKER.sub("", cell.source)).strip() for cell in cells if key_of(cell)}
+    words, found = words_of(assignment, variant), {}
+    for cell in filter(key_of, nbformat.read(assignment.notebook, as_version=4).cells):
+        source = rendered(cell.source, words, assignment.notebook.name, cell.id)
+        found[key_of(cell)] = CANARY.sub("", MARKER.sub("", source)).strip()
+    return found
 
 
 def with_values(source, variant):
