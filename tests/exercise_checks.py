@@ -1,4 +1,4 @@
-"""What every assignment of the course must hold; the files test_exercises_*.py call these with theirs."""
+"""What every assignment of the course must hold; test_exercises.py calls these with each."""
 
 import itertools
 import os

@@ -1,4 +1,4 @@
-"""Assignment 3: what every assignment must hold; only a formula is exact enough; the numbers of the marking guide."""
+"""Assignment 3: no two variants are alike; only a formula is exact enough; the numbers of the marking guide."""
 
 import re
 from pathlib import Path
@@ -17,38 +17,12 @@ QUESTIONS = ASSIGNMENT.questions
 each_question = pytest.mark.parametrize("key", ASSIGNMENT.automatic)
 
 
-def test_the_masters_solutions_get_every_point():
-    checks.check_solutions(ASSIGNMENT)
-
-
 @each_question
 def test_another_students_right_function_passes_only_with_the_same_variant(key):
     """Of all pairs, then, that is one in as many as there are variants."""
     everybody = checks.every_variant(QUESTIONS[key].choices)
     assert len(everybody) == variants(QUESTIONS[key].choices) > 150
     assert (checks.passing(QUESTIONS[key], everybody) == np.eye(len(everybody))).all()
-
-
-@each_question
-def test_examples_are_not_degenerate(key):
-    checks.check_examples(QUESTIONS[key])
-
-
-@each_question
-def test_known_mistakes_lose_points_and_are_named(key):
-    checks.check_mistakes(QUESTIONS[key])
-
-
-def test_texts_of_every_variant():
-    checks.check_texts(ASSIGNMENT)
-
-
-def test_cells():
-    checks.check_cells(ASSIGNMENT)
-
-
-def test_nothing_leaks():
-    checks.check_canaries(ASSIGNMENT)
 
 
 @each_question

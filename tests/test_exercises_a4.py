@@ -1,20 +1,11 @@
-"""Assignment 4, multi-head attention: what every assignment must hold, and what only this one asks."""
+"""Assignment 4, multi-head attention: what only this one asks."""
 
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from exercise_checks import (
-    check_canaries,
-    check_cells,
-    check_copies,
-    check_examples,
-    check_mistakes,
-    check_solutions,
-    check_texts,
-    every_variant,
-)
+from exercise_checks import every_variant
 
 import attention_mechanism as am
 from attention_grading.assignment import Assignment, variants
@@ -22,42 +13,11 @@ from attention_grading.judge import here, judge
 from attention_grading.release import run_master
 
 A4 = Assignment(Path(__file__).resolve().parents[1] / "exercises" / "a4_multi_head")
-automatic = pytest.mark.parametrize("key", A4.automatic)
-
-
-def test_the_solutions_agree_with_the_loops_and_the_examples_hold():
-    check_solutions(A4)
-
-
-@pytest.mark.parametrize("key", [key for key in A4.automatic if key != "q5"])  # q5 gives a single number
-def test_examples_are_worth_looking_at(key):
-    check_examples(A4.questions[key])
-
-
-@automatic
-def test_every_mistake_costs_points_and_is_named_whatever_the_variant(key):
-    check_mistakes(A4.questions[key])
-
-
-def test_a_neighbours_code_does_not_pass():
-    check_copies(A4)
 
 
 @pytest.mark.parametrize("key", A4.questions)
 def test_there_are_enough_variants(key):
     assert variants(A4.questions[key].choices) >= 150
-
-
-def test_the_texts_of_all_variants():
-    check_texts(A4)
-
-
-def test_cells():
-    check_cells(A4)
-
-
-def test_canaries():
-    check_canaries(A4)
 
 
 # ----------------------------------------------------------- special cases for which the course's functions are right

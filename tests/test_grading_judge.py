@@ -49,7 +49,7 @@ def test_the_number_of_results_is_told():
     two = question(lambda v, x: (2 * x, x.sum()))
     assert why(two, lambda x: 2 * x)[0] == "It returned 1 result(s) instead of 2."
     assert judged(two, lambda x: (2 * x, x.sum())) == (2, None)
-    assert judged(two, lambda x: [2 * x, x.sum()]) == (2, None)
+    assert judged(two, lambda x: [2 * x, x.sum()])[0] == 0  # a list is one array, here as in the sandbox
     assert why(two, lambda x: (2 * x, x.sum() + 1))[0] == "The shape is right, but the numbers are not."
     assert why(two, lambda x: (x.sum(), 2 * x))[0].startswith("The result has shape ()")
 

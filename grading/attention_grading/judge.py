@@ -26,7 +26,7 @@ def here(names):
     def call(function, arguments):
         try:
             result = names[function](*copies(arguments))
-            results = result if isinstance(result, (tuple, list)) else (result,)
+            results = result if isinstance(result, tuple) else (result,)
             return Answer(tuple(np.asarray(value, dtype=float) for value in results))
         except Exception as error:
             return Answer(None, f"出错：{type(error).__name__}: {error}", f"It raised {type(error).__name__}: {error}.")
