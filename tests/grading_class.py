@@ -37,9 +37,10 @@ class Here:
 
 
 def make_class(folder, roster):
-    """A class folder with a roster: its text, with the line of the columns."""
+    """A class folder with a roster, its text with the line of the columns, and the same variants each time."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "roster.csv").write_text(roster, "utf-8")
+    (folder / "secret.key").write_text(bytes(range(32)).hex())
     return Classroom(folder)
 
 
@@ -48,7 +49,6 @@ def tiny_class(folder, students, **how):
     roster = io.StringIO()
     csv.writer(roster).writerows([("student_id", "name", "language"), *students])
     classroom = make_class(folder, roster.getvalue())
-    (folder / "secret.key").write_text(bytes(range(32)).hex())  # the same variants each time
     release(classroom, TINY, **how)
     return classroom
 

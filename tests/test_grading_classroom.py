@@ -140,18 +140,24 @@ def test_a_damaged_record(tmp_path):
             read_json(tmp_path / "a.json")
 
 
+def without_secret(folder):
+    """A class whose secret nobody asked for yet."""
+    course = make_class(folder, "student_id\n1\n")
+    (folder / "secret.key").unlink()
+    return course
+
+
 def test_the_secret_is_made_once_and_nobody_else_reads_it(tmp_path):
-    course = make_class(tmp_path, "student_id\n1\n")
+    course = without_secret(tmp_path)
     secret = course.secret()
     assert len(secret) == 32 and Classroom(tmp_path).secret() == secret
     assert stat.S_IMODE((tmp_path / "secret.key").stat().st_mode) == 0o600
-    other = make_class(tmp_path / "other", "student_id\n1\n")
-    assert other.secret() != secret
+    assert without_secret(tmp_path / "other").secret() != secret
 
 
 def test_two_that_ask_for_the_first_secret_get_the_same(tmp_path):
     for number in range(20):
-        course, got, start = make_class(tmp_path / str(number), "student_id\n1\n"), [], threading.Barrier(4)
+        course, got, start = without_secret(tmp_path / str(number)), [], threading.Barrier(4)
 
         def ask(course=course, got=got, start=start):
             start.wait()

@@ -254,7 +254,7 @@ def unasked(cells):
 
 @pytest.mark.parametrize("module, cells, words", [
     (None, source("q1", "- x.max(q1.axis, keepdims=True)", ""), r"q1 fails “large scores”.*The variant: \{'temp"),
-    (replaced('"sqrt": 0.5, "d": 1', '"sqrt": 0.5, "d": 2'), None, "solution of q2 fails “square”"),
+    (replaced('"sqrt": 0.5, "d": 1', '"sqrt": 1, "d": 2'), None, "solution of q2 fails “square”"),
     (None, source("q1-en", "<< q1.axis >>", "<< q1.axes >>"), "cell q1-en: .*axes.*Between << and >>"),
     (None, source("q1-en", "<< q1.axis >>", "<< q7.axis >>"), "cell q1-en: 'q7' is undefined"),
     (None, source("q1-en", "<< q1.axis >>", "<< q1.axis"), "cell q1-en"),
