@@ -9,24 +9,27 @@ import os
 import re
 import shutil
 from functools import cache
-from html import unescape
 from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 from fontTools import subset
+from formula_glyphs import glyphs
 from PIL import Image
+from used_style import Vocabulary, used_style
 
 STYLE = re.compile(r'[ \t]*<link\b[^>]*\brel="stylesheet"[^>]*>\n?')
 SCRIPT = re.compile(r'[ \t]*<script\b[^>]*\bsrc="[^"]*"[^>]*></script>\n?')
 PRELOAD = re.compile(r'[ \t]*<link\b[^>]*\brel="preload"[^>]*>\n?')
 IMAGE = re.compile(r'<img\b[^>]*\bsrc="[^"]*"[^>]*>')
+PICTURE = re.compile(r'\b(href|src)="([^":?#]*_images/[^"?#]+\.png)"')
 ADDRESS = re.compile(r'\b(?:href|src)="([^"?#]+)')
 URL = re.compile(r"""url\((['"]?)(?!data:|#|@)([^)'"?#]+)[^)]*?\1\)""")
 OUTSIDE = re.compile(r"""(?:@import\s+|url\()\s*['"]?((?:https?:)?//[^'")\s]+)""")
 IMPORT = re.compile(r'@import "([^"]+)";')
 OLD_FONT = re.compile(r',\s*url\([^)]*\)\s*format\("(?:woff|truetype)"\)')  # every browser with modules reads woff2
 OPTIONS = re.compile(r'<script\b[^>]*\bsrc="([^"?]*documentation_options\.js)[^"]*"></script>')
+LETTERS = ("KaTeX_Main", "KaTeX_Math")  # the faces in which hints make small letters sharper
 ICONS_AGAIN = "fontawesome.js"  # 1.5 MB of icons that the theme's web font already has
 
 
@@ -53,31 +56,19 @@ def write_named(folder, stem, suffix, data):
     return name
 
 
-def used_icons(css, names):
-    """Code points of the icon font that the styles show on their own or by one of the classes `names`."""
-    points = {int(c, 16) for c in re.findall(r'--pst-icon-[a-z-]+:\s*"\\([0-9a-f]+)', css)}
-    for selector, point in re.findall(r'([^{}]*)\{(?:--fa:|[^}]*content:\s*)"\\([0-9a-f]{2,5})"', css):
-        classes = set(re.findall(r"\.(fa-[a-z0-9-]+)", selector))
-        if classes & names or not classes:
-            points.add(int(point, 16))
-    return points
-
-
-def drop_icon_rules(css, names):
-    """The style less the rules of icons that nothing shows: two thousand of them."""
-    one = r"\.fa-[\w-]+(?::{1,2}before)?"
-    rule = rf'((?:{one},)*{one})\{{(?:--fa|content):"\\[^"]*"(?:;--fa--fa:"[^"]*")?\}}'
-    return re.sub(rule, lambda m: m[0] if set(re.findall(r"fa-[\w-]+", m[1])) & names else "", css)
+def used_icons(css):
+    """Code points that the style shows: its rules are only those of icons that some page has."""
+    return frozenset(map(ord, "".join(re.findall(r'(?:content|--[\w-]+):"([^"\\])"', css))))
 
 
 @cache
-def with_glyphs(font, points):
+def with_glyphs(font, points, hinting):
     """A woff2 font (bytes) cut down to these code points (a frozenset).
 
-    Both fonts are under the SIL Open Font License, and a changed font may not bear their reserved names: of the names,
+    All fonts are under the SIL Open Font License, and a changed font may not bear their reserved names: of the names,
     the copyright and the licence stay.
     """
-    options = subset.Options(flavor="woff2", name_IDs=[0, 13, 14])
+    options = subset.Options(flavor="woff2", name_IDs=[0, 13, 14], hinting=hinting)
     loaded = subset.load_font(BytesIO(font), options)
     subsetter = subset.Subsetter(options)
     subsetter.populate(unicodes=points)
@@ -86,9 +77,10 @@ def with_glyphs(font, points):
     return out.getvalue()
 
 
-def gather_style(paths, shared, letters, names):
-    """The styles as one text with their imports in place.  The files that they point to go to shared/files: icon fonts
-    with the icons `names` and those of the style itself, other fonts (KaTeX's) with `letters`."""
+def gather_style(paths, shared, known, faces):
+    """The styles as one text with their imports in place, less what the vocabulary `known` does not reach.  The files
+    that they point to go to shared/files: KaTeX's fonts with the code points of `faces`, icon fonts with the icons of
+    the style."""
 
     sources = []  # by number, since a path may hold what ends a url()
 
@@ -102,17 +94,22 @@ def gather_style(paths, shared, letters, names):
         text = IMPORT.sub(lambda m: read(path.parent / m[1]), path.read_text("utf-8"))
         return URL.sub(lambda m: numbered(path.parent / m[2]), OLD_FONT.sub("", text))
 
+    def with_used_font(match):
+        source = sources[int(match[1])]
+        return "" if source.suffix == ".woff2" and not faces.get(source.stem, icons) else match[0]
+
     def to_shared(match):
         source = sources[int(match[1])]
         if not source.is_file():
             return "none"  # named by the theme, not shipped by it
         data = source.read_bytes()
         if source.suffix == ".woff2":
-            data = with_glyphs(data, icons if source.name.startswith("fa-") else letters)
+            data = with_glyphs(data, faces.get(source.stem, icons), hinting=source.stem.startswith(LETTERS))
         return f"url(files/{write_named(shared / 'files', source.stem, source.suffix, data)})"
 
-    text = drop_icon_rules("\n".join(read(path) for path in paths), names)
-    icons = frozenset(used_icons(text, names))
+    text = used_style("\n".join(read(path) for path in paths), known)
+    icons = used_icons(text)
+    text = re.sub(r"@font-face\s*\{[^{}]*url\(@(\d+)\)[^{}]*\}", with_used_font, text)
     return re.sub(r"url\(@(\d+)\)", to_shared, text)
 
 
@@ -126,10 +123,12 @@ def gather_scripts(paths):
     return "\n".join(f"try {{\n{text}\n}} catch (error) {{ console.error(error); }}" for text in texts)
 
 
-def prepare(page):
-    """A page's HTML, less what it loads twice; pictures know their size, the tiny file of options moves into it."""
+def prepare(page, shared):
+    """A page's HTML, less what it loads twice; pictures are small and know their size, the tiny file of options moves
+    into it."""
     html = PRELOAD.sub("", page.read_text("utf-8"))
     html = IMAGE.sub(lambda m: sized(m[0], page), html)
+    html = PICTURE.sub(lambda m: with_small_picture(m, page, shared), html)
     html = OPTIONS.sub(lambda m: f"<script>{(page.parent / m[1]).read_text('utf-8').strip()}</script>", html)
     return SCRIPT.sub(lambda m: "" if ICONS_AGAIN in m[0] else m[0], html)
 
@@ -142,6 +141,12 @@ def sized(tag, page):
         return tag
     width, height = (round(int.from_bytes(head[i : i + 4], "big") * 96 / 144) for i in (16, 20))
     return tag.replace("<img ", f'<img width="{width}" height="{height}" loading="lazy" ', 1)
+
+
+def with_small_picture(match, page, shared):
+    """The name of a figure's file, which is written small to shared/files, once for all views."""
+    name = write_named(shared / "files", "figure", ".webp", small_picture((page.parent / match[2]).read_bytes()))
+    return f'{match[1]}="{os.path.relpath(shared / "files" / name, page.parent)}"'.replace(os.sep, "/")
 
 
 def common(texts, pattern):
@@ -166,11 +171,11 @@ def slim(page, html, bundled, shared, style, script):
     return html.replace("</head>", "\n".join([*tags, "</head>"]), 1)
 
 
-def bundle(site, view, letters, names):
+def bundle(site, view, known, faces):
     """Replace what all pages of a view load by one style and one script."""
-    texts = {page: prepare(page) for page in pages(site) if view_of(page, site) == view}
+    texts = {page: prepare(page, site / "shared") for page in pages(site) if view_of(page, site) == view}
     styles, scripts = common(texts, STYLE), common(texts, SCRIPT)
-    style = gather_style(styles, site / "shared", letters, names)
+    style = gather_style(styles, site / "shared", known, faces)
     style = write_named(site / "shared", "course", ".css", style.encode())
     script = write_named(site / "shared", "course", ".js", gather_scripts(scripts).encode())
     for page, html in texts.items():
@@ -199,8 +204,17 @@ def few_colours(picture):
     return small
 
 
+@cache
+def small_picture(png):
+    """A PNG file (bytes) as WebP without loss, beside its palette: a quarter smaller than the smallest PNG."""
+    with Image.open(BytesIO(png)) as picture:
+        small = few_colours(picture).convert("RGBA")
+    small.save(out := BytesIO(), "WEBP", lossless=True, exact=True, quality=100, method=6)
+    return out.getvalue()
+
+
 def drop_unnamed(site):
-    """Remove what the bundles replace: KaTeX's folder, the colours, each file of the theme that no page names."""
+    """Remove what the bundles replace: KaTeX's folder, the colours, the figures, what of the theme no page names."""
     html = "".join(p.read_text("utf-8") for p in pages(site))
     shutil.rmtree(site / "shared" / "katex")
     (site / "shared" / "colours.css").unlink()
@@ -208,6 +222,8 @@ def drop_unnamed(site):
         for path in [p for p in view.rglob("*") if p.is_file()]:
             if not re.search(rf'"(\.\./)*_static/{re.escape(path.relative_to(view).as_posix())}', html):
                 path.unlink()
+    for path in site.glob("*/_images/*.png"):
+        path.unlink()
     for folder, _, _ in os.walk(site, topdown=False):
         if not os.listdir(folder):
             os.rmdir(folder)
@@ -216,14 +232,11 @@ def drop_unnamed(site):
 def trim(site):
     """All of it."""
     site = Path(site).resolve()
-    html = "".join(p.read_text("utf-8") for p in pages(site))
-    scripts = "".join(p.read_text("utf-8") for p in site.glob("*/_static/**/*.js") if p.name != ICONS_AGAIN)
-    letters = frozenset(ord(c) for c in unescape(re.sub(r"<[^>]+>", " ", html)))
-    names = set(re.findall(r"\bfa-[a-z0-9-]+", html + scripts))
+    katex = site / "shared" / "katex"
+    texts = [page.read_text("utf-8") for page in pages(site)]
+    scripts = [path.read_text("utf-8") for path in site.glob("**/*.js") if path.name != ICONS_AGAIN]
+    known = Vocabulary(texts, scripts)
+    faces = glyphs(texts, (katex / "katex.min.css").read_text("utf-8"), [p.stem for p in katex.glob("fonts/*.woff2")])
     for view in sorted({view_of(page, site) for page in pages(site)}):
-        bundle(site, view, letters, names)
-    for path in site.glob("*/_images/*.png"):
-        with Image.open(path) as picture:
-            small = few_colours(picture)
-        small.save(path, optimize=True)
+        bundle(site, view, known, faces)
     drop_unnamed(site)
