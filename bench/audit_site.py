@@ -1,6 +1,6 @@
 """Lighthouse (mobile) and axe-core on the built site, as Markdown tables.
 
-    python bench/audit_site.py FOLDER              axe on every page, Lighthouse on a chapter and the first page
+    python bench/audit_site.py FOLDER              axe on every page, Lighthouse on six pages
     python bench/audit_site.py FOLDER "zh/*"       both on the pages that match
 
 npm installs both into FOLDER, which must lie outside this repository; node, npm and Chromium must be there.
@@ -16,6 +16,7 @@ from measure_site import SITE, conftest, machine, serve
 
 VERSIONS = ["lighthouse@12.2.3", "axe-core@4.14.1"]
 RUNS = 3
+AUDITED = ["en/02*.html", "en/04*.html", "zh/07*.html", "both/index.html", "en/index.html", "en/errata.html"]
 BROKEN = """async () => {
   const { violations } = await axe.run();
   return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(" ")}`));
@@ -50,7 +51,7 @@ def main(folder, *patterns):
     base = serve()
     with conftest.chromium() as browser:
         print(f"{machine(browser)}; {', '.join(VERSIONS)}\n")
-        for name in named(patterns or ["en/02*.html", "en/index.html"]):
+        for name in named(patterns or AUDITED):
             scores = lighthouse(tools, f"{base}/{name}")
             print(f"- {name}: {', '.join(f'{key} {score}' for key, score in scores.items())}", flush=True)
         for name in named(patterns or ["*/*.html"]):

@@ -10,9 +10,7 @@ from used_style import Vocabulary, used_style
 
 import attention_plots
 from conftest import node
-from trim_site import gather_scripts, gather_style, small_picture, used_icons
-
-ALL = Vocabulary(["<a><b><i>"], [])
+from trim_site import fit_style, gather_scripts, gather_style, small_picture, used_icons
 
 
 @pytest.mark.parametrize(
@@ -28,7 +26,7 @@ def test_a_style_that_asks_another_site_is_refused(tmp_path, css):
     style = tmp_path / "course.css"
     style.write_text(css)
     with pytest.raises(ValueError, match=r"course\.css loads (https?:)?//example\.org/a"):
-        gather_style([style], tmp_path, ALL, {})
+        gather_style([style])
 
 
 def test_a_style_keeps_its_imports_in_place_and_its_files(tmp_path):
@@ -36,7 +34,7 @@ def test_a_style_keeps_its_imports_in_place_and_its_files(tmp_path):
     (tmp_path / "a" / "first.css").write_text('@import "../base.css"; b{background:url("dot 1.png")} i{mask:url(#m)}')
     (tmp_path / "base.css").write_text("a{color:red}")
     (tmp_path / "a" / "dot 1.png").write_bytes(b"picture")
-    css = gather_style([tmp_path / "a" / "first.css"], tmp_path, ALL, {})
+    css = fit_style(*gather_style([tmp_path / "a" / "first.css"]), tmp_path, Vocabulary(["<a><b><i>"], []), {})
     assert css.startswith("a{color:red}b{background:url(files/dot") and "url(#m)" in css
     assert [path.read_bytes() for path in (tmp_path / "files").iterdir()] == [b"picture"]
 

@@ -115,8 +115,8 @@ def share():
     from trim_site import trim
 
     copy_shared(NEW / "shared")
-    trim(NEW)
     shutil.copy(ROOT / "tools" / "chooser.html", NEW / "index.html")
+    trim(NEW)
     (NEW / ".nojekyll").touch()  # GitHub Pages would drop _static
 
 

@@ -25,6 +25,7 @@ IMAGE = re.compile(r'<img\b[^>]*\bsrc="[^"]*"[^>]*>')
 PICTURE = re.compile(r'\b(href|src)="([^":?#]*_images/[^"?#]+\.png)"')
 ADDRESS = re.compile(r'\b(?:href|src)="([^"?#]+)')
 URL = re.compile(r"""url\((['"]?)(?!data:|#|@)([^)'"?#]+)[^)]*?\1\)""")
+SHARED = re.compile(r'"(?:\.\./)*(?:shared|_static)/(widget_host\.js|favicon\.svg)"')
 OUTSIDE = re.compile(r"""(?:@import\s+|url\()\s*['"]?((?:https?:)?//[^'")\s]+)""")
 IMPORT = re.compile(r'@import "([^"]+)";')
 OLD_FONT = re.compile(r',\s*url\([^)]*\)\s*format\("(?:woff|truetype)"\)')  # every browser with modules reads woff2
@@ -77,12 +78,10 @@ def with_glyphs(font, points, hinting):
     return out.getvalue()
 
 
-def gather_style(paths, shared, known, faces):
-    """The styles as one text with their imports in place, less what the vocabulary `known` does not reach.  The files
-    that they point to go to shared/files: KaTeX's fonts with the code points of `faces`, icon fonts with the icons of
-    the style."""
-
-    sources = []  # by number, since a path may hold what ends a url()
+def gather_style(paths):
+    """The styles as one text with their imports in place, and the files that it points to as url(@number): a path may
+    hold what ends a url()."""
+    sources = []
 
     def numbered(path):
         sources.append(path.resolve())
@@ -93,6 +92,15 @@ def gather_style(paths, shared, known, faces):
             raise ValueError(f"{path.name} loads {outside[1]}: put the file into this site, which asks no other")
         text = IMPORT.sub(lambda m: read(path.parent / m[1]), path.read_text("utf-8"))
         return URL.sub(lambda m: numbered(path.parent / m[2]), OLD_FONT.sub("", text))
+
+    return "\n".join(read(path) for path in paths), sources
+
+
+def fit_style(text, sources, shared, known, faces):
+    """The style less what the vocabulary `known` does not reach.  The files that it points to go to shared/files:
+    KaTeX's fonts with the code points of `faces`, icon fonts with the icons of the style."""
+    text = used_style(text, known)
+    icons = used_icons(text)
 
     def with_used_font(match):
         source = sources[int(match[1])]
@@ -107,8 +115,6 @@ def gather_style(paths, shared, known, faces):
             data = with_glyphs(data, faces.get(source.stem, icons), hinting=source.stem.startswith(LETTERS))
         return f"url(files/{write_named(shared / 'files', source.stem, source.suffix, data)})"
 
-    text = used_style("\n".join(read(path) for path in paths), known)
-    icons = used_icons(text)
     text = re.sub(r"@font-face\s*\{[^{}]*url\(@(\d+)\)[^{}]*\}", with_used_font, text)
     return re.sub(r"url\(@(\d+)\)", to_shared, text)
 
@@ -175,7 +181,9 @@ def bundle(site, view, known, faces):
     """Replace what all pages of a view load by one style and one script."""
     texts = {page: prepare(page, site / "shared") for page in pages(site) if view_of(page, site) == view}
     styles, scripts = common(texts, STYLE), common(texts, SCRIPT)
-    style = gather_style(styles, site / "shared", known, faces)
+    whole, sources = gather_style(styles)
+    (site.parent / "whole-style.css").write_text(whole, "utf-8")  # for a test, which compares the two
+    style = fit_style(whole, sources, site / "shared", known, faces)
     style = write_named(site / "shared", "course", ".css", style.encode())
     script = write_named(site / "shared", "course", ".js", gather_scripts(scripts).encode())
     for page, html in texts.items():
@@ -229,6 +237,18 @@ def drop_unnamed(site):
             os.rmdir(folder)
 
 
+def name_by_content(site):
+    """Give the files of shared/ that are neither bundle nor font a name that tells their content, on every page too."""
+    names = {}
+    for path in [site / "shared" / name for name in ("widget_host.js", "favicon.svg")]:
+        names[path.name] = write_named(path.parent, path.stem, path.suffix, path.read_bytes())
+        path.unlink()
+    for page in site.glob("**/*.html"):
+        base = Path(os.path.relpath(site / "shared", page.parent)).as_posix()
+        html = SHARED.sub(lambda m, base=base: f'"{base}/{names[m[1]]}"', page.read_text("utf-8"))
+        page.write_text(html, "utf-8")
+
+
 def trim(site):
     """All of it."""
     site = Path(site).resolve()
@@ -239,4 +259,5 @@ def trim(site):
     faces = glyphs(texts, (katex / "katex.min.css").read_text("utf-8"), [p.stem for p in katex.glob("fonts/*.woff2")])
     for view in sorted({view_of(page, site) for page in pages(site)}):
         bundle(site, view, known, faces)
+    name_by_content(site)
     drop_unnamed(site)
