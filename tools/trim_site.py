@@ -25,7 +25,8 @@ IMAGE = re.compile(r'<img\b[^>]*\bsrc="[^"]*"[^>]*>')
 PICTURE = re.compile(r'\b(href|src)="([^":?#]*_images/[^"?#]+\.png)"')
 ADDRESS = re.compile(r'\b(?:href|src)="([^"?#]+)')
 URL = re.compile(r"""url\((['"]?)(?!data:|#|@)([^)'"?#]+)[^)]*?\1\)""")
-SHARED = re.compile(r'"(?:\.\./)*(?:shared|_static)/(widget_host\.js|favicon\.svg)"')
+STATIC = re.compile(r'"(?:\.\./)*_static/([^"?#]+)')
+SHARED = re.compile(r'"[^":]*\b(?:shared|_static)/(widget_host\.js|favicon\.svg)(?:\?[^"]*)?"')
 OUTSIDE = re.compile(r"""(?:@import\s+|url\()\s*['"]?((?:https?:)?//[^'")\s]+)""")
 IMPORT = re.compile(r'@import "([^"]+)";')
 OLD_FONT = re.compile(r',\s*url\([^)]*\)\s*format\("(?:woff|truetype)"\)')  # every browser with modules reads woff2
@@ -223,12 +224,12 @@ def small_picture(png):
 
 def drop_unnamed(site):
     """Remove what the bundles replace: KaTeX's folder, the colours, the figures, what of the theme no page names."""
-    html = "".join(p.read_text("utf-8") for p in pages(site))
+    named = {name for p in pages(site) for name in STATIC.findall(p.read_text("utf-8"))}
     shutil.rmtree(site / "shared" / "katex")
     (site / "shared" / "colours.css").unlink()
     for view in site.glob("*/_static"):
         for path in [p for p in view.rglob("*") if p.is_file()]:
-            if not re.search(rf'"(\.\./)*_static/{re.escape(path.relative_to(view).as_posix())}', html):
+            if path.relative_to(view).as_posix() not in named:
                 path.unlink()
     for path in site.glob("*/_images/*.png"):
         path.unlink()
