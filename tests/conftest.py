@@ -34,7 +34,7 @@ STORAGE_DENIED = """for (const name of ["localStorage", "sessionStorage"]) {
   const get = () => { throw new DOMException("denied", "SecurityError"); };
   Object.defineProperty(window, name, { get, configurable: true });
 }"""
-READY = "document.documentElement.dataset.widgets === 'ready'"
+READY = "() => document.documentElement.dataset.widgets === 'ready'"  # a function: the pages' policy forbids eval
 LOCAL = ("http://127.0.0.1", "ws://127.0.0.1", "file:", "data:", "blob:")
 NO_BROWSER = "No Chromium was found: install Chromium or Chrome, or put its path into the variable COURSE_BROWSER."
 
