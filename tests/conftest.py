@@ -50,9 +50,9 @@ class Below(http.server.SimpleHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def served(site):
+def served(site, handler=Below):
     """The address of a folder behind a server."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Below, directory=site))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=site))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}{BELOW}"
     server.shutdown()

@@ -110,9 +110,8 @@ def build_views(*views, cache):
 def share():
     """What all views load, once, at the root of the site; then nothing more than is needed; then what a host wants."""
     sys.path.insert(0, str(BOOK / "_ext"))
-    from publish_site import publish
-
     from offline_site import copy_shared
+    from publish_site import publish
     from trim_site import trim
 
     copy_shared(NEW / "shared")

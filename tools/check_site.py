@@ -19,7 +19,7 @@ VIEWS = [*LANGS, "both"]
 AT_THE_ROOT = ["index.html", "404.html", "robots.txt", "_headers", "shared/social-card.png", "shared/favicon.svg"]
 KNOWN = {  # what stands on a page whatever its language; the number is the first weight of the three-token example
     "02_derivation.html": {
-        "the formula of attention": r'<annotation encoding="application/x-tex">\boxed{\;\operatorname{Attention}(Q, K, V)',
+        "the formula of attention": r'"application/x-tex">\boxed{\;\operatorname{Attention}(Q, K, V)',
         "the weight e^½ / (e^½ + 2)": f"{math.exp(0.5) / (math.exp(0.5) + 2):.4f}",
         "the state of its widgets": "application/vnd.jupyter.widget-state+json",
     },
@@ -63,7 +63,7 @@ def dead_links(name, text, pattern, there):
 
 
 def wrong_at_address(site, address):
-    """What is missing where the site's address is known: each page says it, and the site map lists those of one language."""
+    """What is missing where the site's address is known: each page says it, and the site map lists them."""
     listed = re.findall(r"<loc>(.*?)</loc>", read(site / "sitemap.xml"))
     for name in wanted():
         for view in VIEWS:

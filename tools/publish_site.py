@@ -3,10 +3,10 @@ load, addresses for search engines where SITE_URL is known, and the files at the
 
 Policy.  `default-src 'none'` forbids what no line allows: other origins, eval, connections, frames, plug-ins.  Scripts:
 the site's own files, the inline scripts of this page by their hash, and `blob:`, because a widget's module stands in
-the page and is imported from there (a file could not be: browsers import no module from a disk).  `file:` is 'self' for
-a site on a disk, in browsers that do not say so themselves; no page from the web can reach it.  Styles: files and hashes
-likewise; only style attributes are free, because KaTeX places each sign of a formula by one, a hundred thousand of them.
-Browsers before 2022 know only the line `style-src`.
+the page and is imported from there (a file could not be: browsers import no module from a disk).  `file:` says what
+'self' is for a site on a disk; no page from the web can reach it.  Styles: files and hashes likewise; only style
+attributes are free, because KaTeX places each sign of a formula by one, more than a hundred thousand on this site.  The
+line `style-src` is for older browsers, which do not know the two below it.
 
 Languages.  A page of /zh/ or /en/ is canonical and names the other by hreflang; the page of /both/ says nothing that is
 not in these two, so it names the Chinese one, with which it begins, as canonical, and stays out of the site map.
@@ -36,6 +36,8 @@ INLINE_SCRIPT = re.compile(r"<script\b(?![^>]*\bsrc=)([^>]*)>(.*?)</script>", re
 INLINE_STYLE = re.compile(r"<style\b[^>]*>(.*?)</style>", re.S)
 WIDGETS = "application/vnd.jupyter.widget-state+json"
 HANDLER = re.compile(r' onclick="(?:window\.)?(\w+)\(\)"')
+TITLE = re.compile(r"<title>(.*?)</title>", re.S)
+REPEATED = re.compile(r"<title>([^<]*?) &#8212; \1</title>", re.I)  # the first page is called as the course is
 HASHED = re.compile(r"-[0-9a-f]{10}\.\w+$")  # named by trim_site.py after its content
 
 
@@ -78,6 +80,12 @@ def alternates(name, address):
     return found | {"x-default": address if name == "index.html" else found["en"]}
 
 
+def title(html):
+    """The title of a page without that of the course."""
+    page, _, course = unescape(TITLE.search(html)[1]).rpartition(" — ")
+    return page or course
+
+
 def addresses(name, html, address):
     """The elements that tell a page's address, its twins and its card; `name` is relative to the site."""
     view, _, page = name.partition("/")
@@ -87,12 +95,11 @@ def addresses(name, html, address):
         return []
     own = address + ("" if name == "index.html" else name)
     others = {} if view == "both" else alternates(page or name, address)
-    title = unescape(re.search(r"<title>(.*?)</title>", html, re.S)[1]).rpartition(" — ")
     told = re.search(r'<meta name="description" content="([^"]*)"', html)
     card = {
         "og:type": "website" if name.endswith("index.html") else "article",
         "og:site_name": NAME,
-        "og:title": title[0] or title[2],
+        "og:title": title(html),
         "og:description": unescape(told[1]) if told else "",
         "og:url": own,
         "og:locale": LOCALES.get(view, "zh_CN"),
@@ -111,7 +118,8 @@ def addresses(name, html, address):
 
 def finish(path, site, address):
     """Write the policy and the addresses into a finished page; what the theme's buttons do, course.js does."""
-    html = HANDLER.sub(r' data-click="\1"', path.read_text("utf-8"))
+    html = REPEATED.sub(r"<title>\1</title>", path.read_text("utf-8"))
+    html = HANDLER.sub(r' data-click="\1"', html)
     name = path.relative_to(site).as_posix()
     tags = addresses(name, html, address)
     tags.append(f'<link rel="apple-touch-icon" href="{"../" * name.count("/")}shared/icon.png" />')
@@ -127,8 +135,7 @@ def titles(site):
         for page in pages(site):
             name = page.relative_to(site).as_posix()
             if name.startswith(f"{view}/") and not name.endswith("/search.html"):
-                title = re.search(r"<title>(.*?)</title>", page.read_text("utf-8"), re.S)[1]
-                found.setdefault(name.partition("/")[2], {})[view] = unescape(title).rpartition(" — ")[0]
+                found.setdefault(name.partition("/")[2], {})[view] = title(page.read_text("utf-8"))
     return found
 
 

@@ -354,7 +354,7 @@ def description(doctree, pagename):
     if pagename.startswith("assignments/"):
         titles = [node[0] for node in doctree.findall(nodes.section)]
         words = [next(iter(title.findall(nodes.inline)), title).astext() for title in titles]  # of two languages, one
-        return f"{words[0]} | {' · '.join(words[1:])}"
+        return f"{words[0]} | {' · '.join(re.sub(r'^[0-9. ]+|（.*?）| [(].*?[)]', '', word) for word in words[1:])}"
     first = next(doctree.findall(nodes.paragraph), None)
     return re.sub(r"\\sqrt\{(.*?)\}", r"√\1", first.astext()) if first else ""
 
