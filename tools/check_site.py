@@ -53,13 +53,11 @@ def wrong_in_page(html, bare, known):
 
 def dead_links(name, text, pattern, there):
     """Addresses in the page or style `name` that lead to none of the files `there`."""
-    for address in sorted(set(pattern.findall(text))):
-        parts = urlsplit(unescape(address))
-        if parts.scheme or parts.netloc or not parts.path:
-            continue
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(name), unquote(parts.path)))
+    addresses = [urlsplit(unescape(address)) for address in set(pattern.findall(text))]
+    for path in sorted({unquote(a.path) for a in addresses if a.path and not a.scheme and not a.netloc}):
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
         if target not in there and f"{target}/index.html" not in there:
-            yield f"it names {address}, which is not there"
+            yield f"it names {path}, which is not there"
 
 
 def wrong_at_address(site, address):
