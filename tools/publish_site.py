@@ -3,10 +3,10 @@ load, addresses for search engines where SITE_URL is known, and the files at the
 
 Policy.  `default-src 'none'` forbids what no line allows: other origins, eval, connections, frames, plug-ins.  Scripts:
 the site's own files, the inline scripts of this page by their hash, and `blob:`, because a widget's module stands in
-the page and is imported from there (a file could not be: browsers import no module from a disk).  `file:` says what
-'self' is for a site on a disk; no page from the web can reach it.  Styles: files and hashes likewise; only style
-attributes are free, because KaTeX places each sign of a formula by one, more than a hundred thousand on this site.  The
-line `style-src` is for older browsers, which do not know the two below it.
+the page and is imported from there (a file could not be: browsers import no module from a disk).  `file:` is for a site
+on a disk, where by the standard nothing need be 'self'; no page from the web may load a file of the reader's.  Styles:
+files and hashes likewise; only style attributes are free, because KaTeX places each sign of a formula by one, more than
+a hundred thousand on this site.  The line `style-src` is for older browsers, which do not know the two below it.
 
 Languages.  A page of /zh/ or /en/ is canonical and names the other by hreflang; the page of /both/ says nothing that is
 not in these two, so it names the Chinese one, with which it begins, as canonical, and stays out of the site map.
