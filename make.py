@@ -5,6 +5,7 @@
     python3 make.py test        build the site, then run every test and every notebook
     python3 make.py tidy        run the notebooks again and store their text outputs
     python3 make.py notebooks   write the notebooks in Chinese alone and in English alone
+    python3 make.py zip         write the site as an archive that works from a disk
 
 Whatever they install goes into .venv, whatever they build into book/_build.
 """
@@ -139,6 +140,13 @@ def notebooks():
     python("tools/single_language.py", failed="The notebooks were not written: see above why, then try again.")
 
 
+def archive():
+    """Build the site and pack it for readers without a network."""
+    install()
+    build()
+    python("tools/zip_site.py", failed="The archive was not written: see above why, then try again.")
+
+
 def build_only():
     """Build the site."""
     install()
@@ -146,7 +154,7 @@ def build_only():
     say("the site is in book/_build/site")
 
 
-COMMANDS = {"book": book, "build": build_only, "test": test, "tidy": tidy, "notebooks": notebooks}
+COMMANDS = {"book": book, "build": build_only, "test": test, "tidy": tidy, "notebooks": notebooks, "zip": archive}
 
 if __name__ == "__main__":
     for stream in (sys.stdout, sys.stderr):

@@ -34,7 +34,7 @@ STORAGE_DENIED = """for (const name of ["localStorage", "sessionStorage"]) {
   const get = () => { throw new DOMException("denied", "SecurityError"); };
   Object.defineProperty(window, name, { get, configurable: true });
 }"""
-READY = "document.documentElement.dataset.widgets === 'ready'"
+READY = "() => document.documentElement.dataset.widgets === 'ready'"  # a function: the pages' policy forbids eval
 LOCAL = ("http://127.0.0.1", "ws://127.0.0.1", "file:", "data:", "blob:")
 NO_BROWSER = "No Chromium was found: install Chromium or Chrome, or put its path into the variable COURSE_BROWSER."
 
@@ -50,9 +50,9 @@ class Below(http.server.SimpleHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def served(site):
+def served(site, handler=Below):
     """The address of a folder behind a server."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Below, directory=site))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=site))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}{BELOW}"
     server.shutdown()

@@ -122,7 +122,7 @@ class Search:
         self.told.evaluate("told => told.replaceChildren('…')")
         self.field.fill(query)
         self.field.press("Enter")
-        self.page.wait_for_function("document.querySelector('[role=status]').textContent !== '…'")
+        self.page.wait_for_function("() => document.querySelector('[role=status]').textContent !== '…'")
         return [link.get_attribute("href") for link in self.links.all()]
 
     def ask_for_all(self, query):
@@ -268,7 +268,7 @@ def test_the_number_of_hits_is_announced_once_typing_rests(search, view):
       new MutationObserver(() => heard.push(region.innerText)).observe(region, { childList: true });
     }""")
     page.field.press_sequentially("softmax", delay=20)
-    page.page.wait_for_function("heard.length > 0")
+    page.page.wait_for_function("() => heard.length > 0")
     assert [text.strip() for text in page.page.evaluate("heard")] == [SPEAKS[view].format(found)]
     assert page.page.url.endswith("search.html?q=softmax")
     assert page.page.locator(".lang-switch a").first.get_attribute("href").endswith("search.html?q=softmax")

@@ -132,7 +132,7 @@ def test_a_finger_drags_the_arrow_head_and_scrolls_beside_it(engine):
     assert x < 1 and y > 1 and page.evaluate("scrollY") == scrolled
     box = widget.locator("svg").first.bounding_box()
     swipe(box["x"] + 60, box["y"] + box["height"] - 90, 0, -80)
-    page.wait_for_function(f"scrollY > {scrolled}")
+    page.wait_for_function(f"() => scrollY > {scrolled}")
     assert widget.evaluate(SEEN)["handle"] == [x, y]
 
 

@@ -198,7 +198,7 @@ def test_a_card_is_opened_read_and_closed_by_key(at_term, key):
     assert card.get_by_role("link").evaluate("link => link === document.activeElement")
     page.keyboard.press("Escape")
     assert not card.is_visible() and link.evaluate("link => link === document.activeElement")
-    page.wait_for_function("document.querySelector('a.term').ariaExpanded === 'false'")
+    page.wait_for_function("() => document.querySelector('a.term').ariaExpanded === 'false'")
 
 
 def test_a_key_opens_a_card_that_the_mouse_has_closed(at_term):

@@ -82,7 +82,6 @@ def build_view(view, cache):
             "nb_execution_show_tb": True,
             "external_toc_path": str(toc(view)),
             "latex_individualpages": False,
-            "bilingual_baseurl": os.environ.get("SITE_URL", ""),  # known where the site is published
             **VIEWS[view],
         },
     )
@@ -109,15 +108,17 @@ def build_views(*views, cache):
 
 
 def share():
-    """What all views load, once, at the root of the site; then nothing more than is needed."""
+    """What all views load, once, at the root of the site; then nothing more than is needed; then what a host wants."""
     sys.path.insert(0, str(BOOK / "_ext"))
     from offline_site import copy_shared
+    from publish_site import publish
     from trim_site import trim
 
     copy_shared(NEW / "shared")
     shutil.copy(ROOT / "tools" / "chooser.html", NEW / "index.html")
+    shutil.copy(ROOT / "tools" / "404.html", NEW)
     trim(NEW)
-    (NEW / ".nojekyll").touch()  # GitHub Pages would drop _static
+    publish(NEW, os.environ.get("SITE_URL", ""))  # known where the site is published
 
 
 def main():

@@ -348,25 +348,25 @@ class ChineseText(SphinxTransform):
                 par[i - 1 : i + 1] = [kept, nodes.Text(t[closing.end() :])]
 
 
+def description(doctree, pagename):
+    """What a page says of itself to search engines: its first paragraph; an assignment, whose first paragraph is that
+    of all, names its title and its questions instead."""
+    if pagename.startswith("assignments/"):
+        titles = [node[0] for node in doctree.findall(nodes.section)]
+        words = [next(iter(title.findall(nodes.inline)), title).astext() for title in titles]  # of two languages, one
+        return f"{words[0]} | {' · '.join(re.sub(r'^[0-9. ]+|（.*?）| [(].*?[)]', '', word) for word in words[1:])}"
+    first = next(doctree.findall(nodes.paragraph), None)
+    return re.sub(r"\\sqrt\{(.*?)\}", r"√\1", first.astext()) if first else ""
+
+
 def page_context(app, pagename, templatename, context, doctree):
-    """Name the view for the templates; describe the page; hreflang links where the site's address is known."""
+    """Name the view for the templates, part the languages of a title, describe the page."""
     context["bilingual_mode"] = app.config.bilingual_mode
     context["has_sibling_views"] = bool(app.config.shared_url)  # a plain `jupyter-book build` has none
-    first = next(doctree.findall(nodes.paragraph), None) if doctree else None
-    if first:
-        context["metatags"] = (
-            context.get("metatags", "") + f'<meta name="description" content="{escape(first.astext())}" />\n'
-        )
-    base = app.config.bilingual_baseurl
-    if base and pagename != "search":
-        tags = [
-            f'<link rel="alternate" hreflang="{tag}" href="{base}{lang}/{pagename}.html" />'
-            for lang, tag in LANGS.items()
-        ]
-        tags.append(f'<link rel="alternate" hreflang="x-default" href="{base}en/{pagename}.html" />')
-        if app.config.bilingual_mode == "both":
-            tags = ['<meta name="robots" content="noindex" />']
-        context["metatags"] = context.get("metatags", "") + "\n".join(tags)
+    context["title"] = re.sub(r'(?<=</span>) (?=<span class="lang-en")', " · ", context.get("title", ""))
+    told = description(doctree, pagename) if doctree else ""
+    if told:
+        context["metatags"] = context.get("metatags", "") + f'<meta name="description" content="{escape(told)}" />\n'
 
 
 def downloads(app, exception):
@@ -378,7 +378,6 @@ def downloads(app, exception):
 
 def setup(app):
     app.add_config_value("bilingual_mode", "both", "env")
-    app.add_config_value("bilingual_baseurl", "", "html")
     app.connect("source-read", source_read)
     app.connect("html-page-context", page_context)
     app.connect("build-finished", downloads)
