@@ -47,14 +47,16 @@
       const to = place && links.get(place.page);
       if (continued) continued.hidden = !to;
       if (continued && to) {
-        const link = continued.querySelector("a"), at = link.querySelector(".continue-at");
-        const lines = view === "both" ? ["zh", "en"] : [view];
         const chapter = words(to);
         chapter.querySelector(".read-mark")?.remove();
-        link.href = `${to.getAttribute("href")}#${encodeURIComponent(place.id)}`;
-        at.replaceChildren(...chapter.childNodes);
-        const section = lines.map((lang) => place.title?.[lang]).filter(Boolean).join(" ");
-        if (section && section !== at.textContent.trim()) at.append(` › ${section}`);
+        continued.querySelector("a").href = `${to.getAttribute("href")}#${encodeURIComponent(place.id)}`;
+        continued.querySelector(".continue-chapter").replaceChildren(...chapter.childNodes);
+        const known = view === "both" ? ["zh", "en"] : [view]; // another view's words for the section are not ours
+        continued.querySelector(".continue-section").replaceChildren(...known.filter((lang) => place.title?.[lang]).flatMap((lang) => {
+          const name = Object.assign(document.createElement("span"), { lang: lang === "zh" ? "zh-Hans" : "en" });
+          name.textContent = place.title[lang];
+          return [name, " "];
+        }));
       }
     };
     show();
