@@ -7,7 +7,7 @@ import pytest
 from test_site import CHAPTER, HAN, VIEWS
 
 from attention_colours import DARK, LIGHT
-from conftest import ROOT
+from conftest import READY, ROOT
 
 NOTEBOOK = nbformat.read(ROOT / "book" / "02_derivation.ipynb", as_version=4)
 CODE = [c.source for c in NOTEBOOK.cells if c.cell_type == "code" and "jupyter-only" not in c.metadata.get("tags", [])]
@@ -88,6 +88,7 @@ def test_one_formula_is_copied_as_tex_by_key_and_by_a_double_click(reader):
 
 def test_progress_is_kept_shown_in_all_views_and_cleared(reader):
     page = reader(f"en/{CHAPTER}")
+    page.wait_for_function(READY)  # widgets make the page longer
     mark = page.locator('.bd-links a.current [role="img"]')
     page.locator("#the-row-sum-check").evaluate("e => e.scrollIntoView()")
     assert mark.count() == 0 and page.locator(".progress-told button:visible").count() == 0
@@ -100,6 +101,7 @@ def test_progress_is_kept_shown_in_all_views_and_cleared(reader):
     assert mark.count() == 0 and page.evaluate("document.activeElement.rel") == "next"
 
     page.reload()
+    page.wait_for_function(READY)
     page.locator(".prev-next").scroll_into_view_if_needed()
     mark.wait_for()
     page.locator("#the-row-sum-check").evaluate("e => e.scrollIntoView()")
