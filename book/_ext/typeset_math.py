@@ -14,6 +14,8 @@ from sphinx.locale import _
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
+# Q, K, V, the weights A and the output Z mean the same in every formula: the style gives each its one colour
+ROLE = re.compile(r'(<span class="mord mathnormal)((?: mtight)?"[^>]*>([QKVAZ])</span>)')
 KATEX = Path(__file__).parent / "katex"
 logger = logging.getLogger(__name__)
 
@@ -30,7 +32,8 @@ def engine():
 def typeset(tex, display):
     """HTML of a formula; raises JSEvalException with KaTeX's own words."""
     options = {"displayMode": display, "strict": "error", "throwOnError": True}  # strict: no Chinese outside \text
-    return engine().call("katex.renderToString", tex, options)
+    html = engine().call("katex.renderToString", tex, options)
+    return ROLE.sub(lambda m: f"{m[1]} role-{m[3].lower()}{m[2]}", html)
 
 
 def formula(node, display):

@@ -20,6 +20,8 @@ document.addEventListener("DOMContentLoaded", () => {
   location.replace(link.href);
 });
 
+document.addEventListener("click", (event) => event.target.closest(".print-page") && print());
+
 document.addEventListener("copy", (event) => {
   const selection = getSelection();
   if (selection.isCollapsed || !event.clipboardData) return;
