@@ -5,6 +5,7 @@
     python3 make.py test        build the site, then run every test and every notebook
     python3 make.py tidy        run the notebooks again and store their text outputs
     python3 make.py notebooks   write the notebooks in Chinese alone and in English alone
+    python3 make.py pdf         print the course into book/_build/pdf, with Chromium or Chrome
 
 Whatever they install goes into .venv, whatever they build into book/_build.
 """
@@ -139,6 +140,14 @@ def notebooks():
     python("tools/single_language.py", failed="The notebooks were not written: see above why, then try again.")
 
 
+def pdf():
+    """Print the site as one PDF for each language."""
+    install("pdf")
+    build()
+    python("tools/make_pdf.py", failed="The course was not printed: see above why, then try again.")
+    say("the course for paper is in book/_build/pdf")
+
+
 def build_only():
     """Build the site."""
     install()
@@ -146,7 +155,7 @@ def build_only():
     say("the site is in book/_build/site")
 
 
-COMMANDS = {"book": book, "build": build_only, "test": test, "tidy": tidy, "notebooks": notebooks}
+COMMANDS = {"book": book, "build": build_only, "test": test, "tidy": tidy, "notebooks": notebooks, "pdf": pdf}
 
 if __name__ == "__main__":
     for stream in (sys.stdout, sys.stderr):
