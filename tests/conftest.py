@@ -14,8 +14,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from make_pdf import FLAGS, NO_BROWSER, launch  # noqa: F401 (bench/audit_site.py starts a browser with these flags)
 from playwright.sync_api import Error, sync_playwright
+
+from make_pdf import FLAGS, NO_BROWSER, launch  # noqa: F401 (bench/audit_site.py starts a browser with these flags)
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "book" / "_build" / "site"

@@ -25,6 +25,11 @@ const renameIds = (article, page) => {
   }
 };
 
+const tellAddress = (link) => {
+  const told = link.href.replace(/^https?:\/\//, "").replace(/\/$/, "");
+  if (!link.textContent.includes(told)) link.after(element("span", { class: "address" }, ` ${told}`));
+};
+
 /** Links to pages of the book lead inside it; others keep their address, which paper has to say. */
 const turnLinks = (article, page, names, base) => {
   const here = new URL(`${page}.html`, location.href);
@@ -33,8 +38,7 @@ const turnLinks = (article, page, names, base) => {
     const name = decodeURIComponent(url.pathname).replace(new URL(".", location.href).pathname, "").replace(/\.html$/, "");
     if (url.origin !== here.origin) {
       link.href = url.href;
-      const told = url.href.replace(/^https?:\/\//, "").replace(/\/$/, "");
-      if (!link.textContent.includes(told)) link.after(element("span", { class: "address" }, ` ${told}`));
+      tellAddress(link);
     } else if (names.has(name)) {
       link.setAttribute("href", `#${name}${url.hash ? "--" + url.hash.slice(1) : ""}`);
     } else if (base) {
@@ -55,16 +59,19 @@ const chapter = async ({ name, number }, names, words, base) => {
     const address = `${base}${document.body.dataset.bilingual}/${name}.html`;
     still.append(element("p", { class: "on-the-site" }, words.interactive, ...(base ? [" ", element("a", { href: address }, address)] : [])));
   }
+  for (const section of article.querySelectorAll("section[id]:has(> :is(h1, h2, h3, h4))")) { // a section may begin on the page before its heading
+    const { id } = section;
+    section.removeAttribute("id");
+    section.querySelector(":scope > :is(h1, h2, h3, h4)").id = id;
+  }
   turnLinks(article, name, names, base);
   renameIds(article, name);
   answersToTheEnd(article, words);
-  article.querySelectorAll(".answers").forEach((e) => { e.id = `${name}--answers`; });
-  for (const told of article.querySelectorAll(".answer-elsewhere")) {
-    told.replaceChildren(element("a", { href: `#${name}--answers` }, words.elsewhere));
-  }
-  article.querySelectorAll(".answer").forEach((answer, i) => {
-    answer.id = `${name}--answer-${i + 1}`;
-    article.querySelectorAll(".answer-elsewhere a")[i].setAttribute("href", `#${answer.id}`);
+  article.querySelectorAll(".answers > h2").forEach((h2) => { h2.id = `${name}--answers`; });
+  const places = article.querySelectorAll(".answer-elsewhere");
+  article.querySelectorAll(".answer-title").forEach((title, i) => { // as many, in the same order
+    title.id = `${name}--answer-${i + 1}`;
+    places[i].replaceChildren(element("a", { href: `#${title.id}` }, words.elsewhere));
   });
   article.id = name;
   article.classList.add("chapter");
@@ -91,6 +98,7 @@ const titlePage = (index, words, base) => {
   page.append(element("p", { class: "subtitle" }, words.subtitle), element("p", {}, words.author), element("p", {}, words.version));
   if (base) page.append(element("p", {}, element("a", { href: base }, base)));
   page.append(element("p", { class: "licence" }, ...document.adoptNode(index.querySelector(".licence")).childNodes));
+  page.querySelectorAll(".licence a").forEach(tellAddress);
   return page;
 };
 
@@ -104,9 +112,8 @@ const contents = (chapters, pages, words) => {
   pages.forEach(({ part, number }, i) => {
     if (part && part !== pages[i - 1]?.part) list.append(element("p", { class: "part" }, part));
     const title = [...(number ? [`${number}\u2002`] : []), ...copyOf(chapters[i].querySelector("h1"))];
-    const sections = [...chapters[i].querySelectorAll("section[id]:has(> h2)")];
     list.append(element("div", { class: "of-chapter" }, entry(chapters[i].id, title),
-      element("div", { class: "of-sections" }, ...sections.map((s) => entry(s.id, copyOf(s.querySelector("h2")))))));
+      element("div", { class: "of-sections" }, ...[...chapters[i].querySelectorAll("h2")].map((h2) => entry(h2.id, copyOf(h2))))));
   });
   return list;
 };
@@ -170,7 +177,7 @@ globalThis.fitToPaper = () => {
   for (const box of document.querySelectorAll(":is(.pst-scrollable-table-container, .cell_output):has(table)")) {
     shrink(box, box.querySelector("table"), 60);
   }
-  const edge = document.body.getBoundingClientRect().right + 1;
+  const edge = document.body.getBoundingClientRect().right + 3; // 2 pixels of an empty box end each index of a formula
   const clipped = ".katex-mathml, svg svg, .hide-tail, .katex-stretchy"; // what these hold is wider than what shows of it
   const outside = () => [...document.querySelectorAll(".chapter *")].filter((e) => e.getBoundingClientRect().right > edge && !e.closest(clipped));
   for (const e of outside()) { // a formula in a line that is kept whole with the point behind it
