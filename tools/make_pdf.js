@@ -126,7 +126,7 @@ const addPages = (article, words, found) => {
     if (!target || link.matches(".term") || found.has(chapterOf) || target.closest("div.math")) continue;
     if (chapterOf === article.id && !link.closest(".answer-elsewhere")) continue;
     const [before, after] = words.page.split("{}");
-    link.append(element("span", { class: "page-ref" }, ` ${before}`, element("span", { class: "page-of", "data-of": target.id }, "000"), after));
+    link.append(element("span", { class: "page-ref" }, before, element("span", { class: "page-of", "data-of": target.id }, "000"), after));
   }
 };
 
@@ -177,9 +177,10 @@ globalThis.fitToPaper = () => {
   for (const box of document.querySelectorAll(":is(.pst-scrollable-table-container, .cell_output):has(table)")) {
     shrink(box, box.querySelector("table"), 60);
   }
-  const edge = document.body.getBoundingClientRect().right + 3; // 2 pixels of an empty box end each index of a formula
+  const { left, right } = document.body.getBoundingClientRect(), slack = 3; // 2 pixels of an empty box end each index of a formula
   const clipped = ".katex-mathml, svg svg, .hide-tail, .katex-stretchy"; // what these hold is wider than what shows of it
-  const outside = () => [...document.querySelectorAll(".chapter *")].filter((e) => e.getBoundingClientRect().right > edge && !e.closest(clipped));
+  const beyond = ({ left: l, right: r }) => r > l && (r > right + slack || l < left - slack);
+  const outside = () => [...document.querySelectorAll(".chapter *")].filter((e) => beyond(e.getBoundingClientRect()) && !e.closest(clipped));
   for (const e of outside()) { // a formula in a line that is kept whole with the point behind it
     const kept = e.closest(".nobr");
     if (kept) kept.style.whiteSpace = "normal";
