@@ -5,7 +5,8 @@
     python3 make.py test        build the site, then run every test and every notebook
     python3 make.py tidy        run the notebooks again and store their text outputs
     python3 make.py notebooks   write the notebooks in Chinese alone and in English alone
-    python3 make.py zip         write the site as an archive that works from a disk
+    python3 make.py pdf         print the course, one file for each language, with Chromium or Chrome
+    python3 make.py zip         pack the site into an archive that works from a disk
 
 Whatever they install goes into .venv, whatever they build into book/_build.
 """
@@ -147,6 +148,14 @@ def archive():
     python("tools/zip_site.py", failed="The archive was not written: see above why, then try again.")
 
 
+def pdf():
+    """Print the site as one PDF for each language."""
+    install("pdf")
+    build()
+    python("tools/make_pdf.py", failed="The course was not printed: see above why, then try again.")
+    say("the course for paper is in book/_build/pdf")
+
+
 def build_only():
     """Build the site."""
     install()
@@ -154,7 +163,9 @@ def build_only():
     say("the site is in book/_build/site")
 
 
-COMMANDS = {"book": book, "build": build_only, "test": test, "tidy": tidy, "notebooks": notebooks, "zip": archive}
+COMMANDS = {
+    "book": book, "build": build_only, "test": test, "tidy": tidy, "notebooks": notebooks, "pdf": pdf, "zip": archive
+}  # fmt: skip
 
 if __name__ == "__main__":
     for stream in (sys.stdout, sys.stderr):

@@ -16,27 +16,17 @@ from types import SimpleNamespace
 import pytest
 from playwright.sync_api import Error, sync_playwright
 
+from make_pdf import FLAGS, NO_BROWSER, launch  # noqa: F401 (bench/audit_site.py starts a browser with these flags)
+
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "book" / "_build" / "site"
 BELOW = "/some/course"  # the site must not assume that it lies at the root of its host
-BROWSERS = (
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-    "chrome",
-    "msedge",
-    "microsoft-edge",
-)
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
 STORAGE_DENIED = """for (const name of ["localStorage", "sessionStorage"]) {
   const get = () => { throw new DOMException("denied", "SecurityError"); };
   Object.defineProperty(window, name, { get, configurable: true });
 }"""
 READY = "() => document.documentElement.dataset.widgets === 'ready'"  # a function: the pages' policy forbids eval
 LOCAL = ("http://127.0.0.1", "ws://127.0.0.1", "file:", "data:", "blob:")
-NO_BROWSER = "No Chromium was found: install Chromium or Chrome, or put its path into the variable COURSE_BROWSER."
 
 
 class Below(http.server.SimpleHTTPRequestHandler):
@@ -84,10 +74,9 @@ def copy_course(root):
 @contextlib.contextmanager
 def chromium():
     """Chromium, or a skip that says how to get it; where CI is set, its absence is a failure."""
-    path = os.environ.get("COURSE_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
     with sync_playwright() as p:
         try:
-            browser = p.chromium.launch(executable_path=path, args=FLAGS)  # None: Playwright's own, if installed
+            browser = launch(p)
         except Error as error:
             (pytest.fail if os.environ.get("CI") else pytest.skip)(f"{NO_BROWSER} ({str(error).splitlines()[0]})")
         yield browser

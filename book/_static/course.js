@@ -41,15 +41,3 @@ document.addEventListener("copy", (event) => {
   event.clipboardData.setData("text/plain", copy.textContent);
   event.preventDefault();
 });
-
-const onScreen = { folds: [], theme: "" }; // as it was before printing
-addEventListener("beforeprint", () => { // on paper nothing can be unfolded, and the ground is white
-  onScreen.folds = [...document.querySelectorAll("details:not([open])")];
-  for (const box of onScreen.folds) box.open = true;
-  onScreen.theme = document.documentElement.dataset.theme;
-  document.documentElement.dataset.theme = "light";
-});
-addEventListener("afterprint", () => { // no solution may show that was not asked for
-  for (const box of onScreen.folds) box.open = false;
-  document.documentElement.dataset.theme = onScreen.theme;
-});
