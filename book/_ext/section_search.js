@@ -175,7 +175,8 @@ function terms(list) {
   return found;
 }
 
-/** A run of Chinese in pieces: whole, if the book uses it; else cut at names, then at little words, then where it must be. */
+/** A run of Chinese in pieces: whole, if the book uses it; else cut at names, then at little words, then into the longest
+ * pieces that the book uses. */
 function pieces(run) {
   const bare = run.replace(LITTLE_ENDS, "") || run;
   if (groups.has(key(bare)) || isUsual(bare)) return [bare];
@@ -186,7 +187,7 @@ function pieces(run) {
   for (const part of bare.split(LITTLE_OR_AND).filter(Boolean)) {
     for (let i = 0, end; i < part.length; i = end) {
       end = part.length;
-      while (end > i + 1 && !everything.includes(part.slice(i, end))) end -= 1;
+      while (end > i + 1 && !isUsual(part.slice(i, end))) end -= 1;
       if (end > i + 1) found.push(part.slice(i, end));
     }
   }
@@ -212,10 +213,10 @@ function wellSpelled(word) {
 // ---------------------------------------------------------------- finding
 /** What repeats, tests or corrects what a chapter teaches comes after it, unless the query has a word that asks for it. */
 const LATER = [
-  [/^assignments/, 0.5, /assignment|homework|作业/],
-  [/^solutions/, 0.5, /solution|answer|解答|答案/],
-  [/^practice/, 0.5, /practi[cs]e|exercise|quiz|exam|练习|复习|习题|考试|测验/],
-  [/^errata/, 0.5, /errat|error|mistake|wrong|勘误|错/],
+  [/^assignments/, 0.3, /assignment|homework|作业/],
+  [/^solutions/, 0.3, /solution|answer|解答|答案/],
+  [/^practice/, 0.3, /practi[cs]e|exercise|quiz|exam|练习|复习|习题|考试|测验/],
+  [/^errata/, 0.3, /errat|error|mistake|wrong|勘误|错/],
   [/^references|#references$/, 0.4, /reference|paper|\d{4}|文献|论文/],
   [/^instructors/, 0.7, /instruct|teach|student|class|grad|mark|roster|deadline|教|学生|班|评|批改|成绩|名单|期限|交/],
   [/#(?:practice|practice-in-code|fully-worked|half-worked|yours|your-turn.*)$/, 0.6, /practi[cs]e|exercise|练习|习题|动手/],
@@ -267,9 +268,9 @@ function counted(found) {
 const inOrder = (patterns) => new RegExp(patterns.join(NEXT), "u");
 const hasAny = (pattern, { own, body }) => pattern.test(body) || own.some((title) => pattern.test(title));
 
-/** {hits, full}: the sections, best first, and how many of them hold all the terms. Where hardly any does, those that
- * hold some compete with them. */
-function find(found, asked) {
+/** {hits, full}: the sections, best first, and how many of them hold all the terms. Where hardly any does, or a word of
+ * the query is lost, those that hold some compete with them. */
+function find(found, asked, isLost) {
   const rows = counted(found), shares = rows.map(({ share }) => share);
   const phrase = found.length > 1 && inOrder(found.map(({ pattern }) => `(?:${pattern.source})`));
   const verbatim = asked.length > 2 && inOrder(asked.map(escaped));
@@ -295,7 +296,7 @@ function find(found, asked) {
   });
   const full = scored.filter(({ all }) => all);
   const most = Math.max(...scored.map(({ held }) => held));
-  const list = full.length >= 3 ? full : scored.filter(({ held }) => held >= most / 2);
+  const list = full.length >= RARE && !isLost ? full : scored.filter(({ held }) => held >= most / 2);
   return { full: full.length, hits: list.sort((a, b) => b.points - a.points).map(({ section }) => section) };
 }
 
@@ -313,8 +314,8 @@ function search(query) {
   });
   const found = wanted.filter((one, i) => occurs(one) && wanted.findIndex(({ pattern }) => pattern.source === one.pattern.source) === i);
   if (!found.length) return { hits: [], terms: [], how: "none" };
-  const { hits, full } = find(found, asked);
-  const isLost = !full || !wanted.every(occurs);
+  const isLost = !wanted.every(occurs);
+  const { hits, full } = find(found, asked, isLost);
   const isChanged = parts.join() !== list.join() || wanted.some(({ isMeant }) => isMeant);
-  return { hits, terms: found, full, how: isLost ? "some" : full < hits.length ? "few" : isChanged ? "known" : "all" };
+  return { hits, terms: found, full, how: isLost || !full ? "some" : full < hits.length ? "few" : isChanged ? "known" : "all" };
 }

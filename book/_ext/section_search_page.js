@@ -1,6 +1,5 @@
 // The search page: what section_search.js, loaded before this, finds for the query is shown and announced.
 
-// ---------------------------------------------------------------- showing
 const VIEW = document.body.dataset.bilingual;
 const TAGS = { zh: "zh-Hans", en: "en" };
 const AT_ONCE = 20;
@@ -9,16 +8,18 @@ const SAY = {
     nothing: () => "输入一个词、一个数或一个符号。",
     all: (n) => `找到 ${n} 节。`,
     known: (n, used) => `没有一字不差的；按“${used}”来找，找到 ${n} 节。`,
+    few: (n, used, full) => `含有全部的词的只有 ${full} 节；连同只含有一部分的，共 ${n} 节：`,
     some: (n) => `没有哪一节含有全部的词。含有其中一部分的有 ${n} 节：`,
-    none: () => "一节也没有找到。换一个词，或者少写几个字，再试试。",
+    none: () => "一节也没有找到。换一个说法，或者只留最要紧的一个词，再试试。",
     more: (n) => `再看 ${n} 节`,
   },
   en: {
     nothing: () => "Type a word, a number or a symbol.",
     all: (n) => `${n} ${n === 1 ? "section" : "sections"} found.`,
     known: (n, used) => `Nothing holds this as typed; “${used}” is in ${n} ${n === 1 ? "section" : "sections"}.`,
+    few: (n, used, full) => `Only ${full} of these ${n} sections ${full === 1 ? "holds" : "hold"} all the words, the others some:`,
     some: (n) => `No section holds all the words. ${n === 1 ? "One holds" : `${n} hold`} some of them:`,
-    none: () => "No section holds this. Try another word, or fewer of them.",
+    none: () => "No section holds this. Try another name for it, or only the word that matters most.",
     more: (n) => `Show ${n} more`,
   },
 };
@@ -86,18 +87,34 @@ function excerpt(text, terms) {
   }
   const cut = text.slice(start, end).replaceAll("\n", "\u2003"); // a gap between lines
   const [before, after] = [start, end].map((at) => (borders.includes(at) ? "" : "…"));
-  return { cut, parts: [before, ...marked(cut, places, start), after] };
+  return { cut, parts: [before, ...marked(cut, places, start), after], at: best.start };
+}
+
+const BREAK = /[^\p{Script=Han}a-zA-Z '’-]/u; // also signs and digits, as formulas are written otherwise on their page
+
+/** The words around `at` in a form that lets the browser mark them on their page: "" if they are few or stand there twice. */
+function fragment({ page, text }, at) {
+  let [start, end] = [at, at];
+  while (start > 0 && !BREAK.test(text[start - 1])) start -= 1;
+  while (end < text.length && !BREAK.test(text[end])) end += 1;
+  const piece = text.slice(start, end).trim();
+  const places = sections.filter((section) => section.page === page).map((section) => section.text.split(piece).length - 1);
+  const isLong = piece.length >= (HAN.test(piece) ? 8 : 20);
+  if (!isLong || places.reduce((sum, n) => sum + n) !== 1) return "";
+  return `:~:text=${encodeURIComponent(piece).replaceAll("-", "%2D")}`;
 }
 
 /** A title in its language or in both, with the terms marked. */
 const titled = (title, terms) =>
   title.flatMap((text, i) => [i ? " " : "", make("span", title.length > 1 ? { lang: Object.values(TAGS)[i] } : {}, ...marked(text, spots(text, terms)))]);
 
-function hit({ href, path, text }, terms) {
+function hit(section, terms) {
+  const { href, path, text } = section;
   const link = make("a", { href });
   if (path.length > 1) link.append(make("span", { class: "search-page" }, ...titled(path[0], terms), " › "));
   link.append(make("span", { class: "search-title" }, ...titled(path.at(-1), terms)));
-  const { cut, parts } = excerpt(text, terms);
+  const { cut, parts, at } = excerpt(text, terms);
+  if ("fragmentDirective" in document) link.addEventListener("click", () => { link.href = href + fragment(section, at); });
   const lang = VIEW !== "both" ? {} : { lang: HAN.test(cut) ? TAGS.zh : TAGS.en };
   return make("li", {}, link, ...(cut ? [make("p", lang, ...parts)] : []));
 }
@@ -110,8 +127,8 @@ const elsewhere = document.getElementById("search-elsewhere");
 
 /** Show what is found; say so after `pause`, since a sentence that a page brings along is not read out. */
 function show(pause = 0) {
-  const { hits, terms, how } = search(field.value);
-  setTimeout(() => told.replaceChildren(...say(how, hits.length, terms.map(({ word }) => word).join(" "))), pause);
+  const { hits, terms, how, full } = search(field.value);
+  setTimeout(() => told.replaceChildren(...say(how, hits.length, terms.map(({ word }) => word).join(" "), full)), pause);
   elsewhere.hidden = hits.length > 0;
   const list = make("ol", {}, ...hits.slice(0, AT_ONCE).map((section) => hit(section, terms)));
   results.replaceChildren(...(hits.length ? [list] : []));
@@ -134,6 +151,19 @@ function ask() {
   show();
 }
 
+/** Arrows go from the field down to the hits and up again; Escape goes back to the field. */
+function go(event) {
+  if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.isComposing) return;
+  const links = [...results.querySelectorAll("li a")];
+  const at = links.indexOf(document.activeElement); // -1: the field
+  const isField = document.activeElement === field;
+  if (!isField && at < 0) return;
+  const to = { ArrowDown: links[at + 1], ArrowUp: at > 0 ? links[at - 1] : field, Escape: isField ? null : field }[event.key];
+  if (!to) return;
+  event.preventDefault();
+  to.focus();
+}
+
 let waiting;
 function askSoon(event) {
   clearTimeout(waiting);
@@ -147,6 +177,8 @@ field.form.addEventListener("submit", (event) => {
   ask();
   if (matchMedia("(pointer: coarse)").matches) field.blur(); // its keyboard would cover the hits
 });
+
+field.closest(".bd-search-container").addEventListener("keydown", go);
 
 field.value = new URLSearchParams(location.search).get("q")?.slice(0, field.maxLength) ?? "";
 for (const link of document.querySelectorAll(".lang-switch a")) link.search = location.search;
