@@ -147,6 +147,7 @@ function term(word) {
   return /^[a-z]{2,}$/.test(word) ? english(word) : symbol(word);
 }
 
+const LONGEST = 8; // characters of a piece of Chinese
 const RARE = 5; // the book hardly uses what fewer of its sections hold
 const isUsual = (pattern) => {
   const one = new RegExp(pattern, "u");
@@ -183,11 +184,11 @@ function pieces(run) {
   const name = hanNames.find((known) => bare.includes(known));
   if (name) return bare.split(name).flatMap((rest, i) => [...(i ? [name] : []), ...(rest ? pieces(rest) : [])]);
   if (everything.includes(bare)) return [bare];
-  const found = [];
+  const found = [], isUsed = (piece) => everything.includes(piece) && isUsual(piece); // the first is faster
   for (const part of bare.split(LITTLE_OR_AND).filter(Boolean)) {
     for (let i = 0, end; i < part.length; i = end) {
-      end = part.length;
-      while (end > i + 1 && !isUsual(part.slice(i, end))) end -= 1;
+      end = Math.min(part.length, i + LONGEST);
+      while (end > i + 1 && !isUsed(part.slice(i, end))) end -= 1;
       if (end > i + 1) found.push(part.slice(i, end));
     }
   }
