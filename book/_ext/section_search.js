@@ -274,7 +274,7 @@ const hasAny = (pattern, { own, body }) => pattern.test(body) || own.some((title
 function find(found, asked, isLost) {
   const rows = counted(found), shares = rows.map(({ share }) => share);
   const phrase = found.length > 1 && inOrder(found.map(({ pattern }) => `(?:${pattern.source})`));
-  const verbatim = asked.length > 2 && inOrder(asked.map(escaped));
+  const verbatim = asked.length > 2 && inOrder(asked.slice(0, 12).map(escaped));
   const query = asked.join(" ");
   const scored = [];
   sections.forEach((section, i) => {
@@ -304,7 +304,7 @@ function find(found, asked, isLost) {
 /** {hits, terms, full, how}: sections with all words; with the known ones instead of some; few with all, more with some;
  * only with some; none; or nothing was asked. */
 function search(query) {
-  const asked = words(query.slice(0, 200));
+  const asked = words(query.slice(0, 200)).slice(0, 40);
   if (!asked.length) return { hits: [], terms: [], how: "nothing" };
   const telling = asked.filter((word) => !LITTLE.has(word) && !ONLY_LITTLE.test(word));
   const list = [...new Set(telling.length ? telling : asked)].slice(0, 12);
