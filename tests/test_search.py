@@ -1,106 +1,35 @@
 """The search page in a real browser: what is found, how it is shown, and that no input does harm."""
 
+import csv
+import json
 import re
+from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from bs4 import BeautifulSoup
 from test_attention_colours import contrast
 
-from conftest import SITE, STORAGE_DENIED
-from section_search import formula, sections
+from conftest import SITE, STORAGE_DENIED, run
+from section_search import add_twins, formula, names, sections, traditional
 from typeset_math import typeset
 
-D, S, M, H = "02_derivation.html#", "03_scaling_variance.html#", "05_masks.html#", "06_multi_head.html#"
-J, G, R = "04_softmax_gradient.html#", "glossary.html#", "references.html#"
-N, C, L = "07_rnn_to_attention.html#", "08_cost_and_memory.html#", "10_limits_and_next.html#"
-QUERIES = {  # query: the section that must be among the first three hits
-    "zh": {
-        "权重": D + "step-3-weights",
-        "分数": G + "score",
-        "缩放分数": D + "step-2-scaled-scores",
-        "键": G + "key",
-        "核": G + "kernel",
-        "头": G + "head",
-        "凸组合": G + "convex-combination",
-        "热力图": D + "reading-the-heatmap",
-        "怎样读热力图": D + "reading-the-heatmap",
-        "行和": D + "the-row-sum-check",
-        "softmax 之前": G + "score",
-        "d_k 缩放": S + "step-5-scale",
-        "dk缩放": S + "step-5-scale",
-        "softmax方向": D + "the-row-sum-check",
-        "忘了开方": D + "going-deeper-tracing-a-wrong-number",
-        "不能拿去和前两张比": D + "reading-the-heatmap",
-        "词元自己": D + "step-4-output",
-        "者合在一": D + "the-formula-and-its-symbols",
-        "数都减": D + "reading-the-heatmap",
-        "０．４５１９": D + "step-3-weights",
-        "45.2％": D + "step-4-output",
-        "什么是凸组合": G + "convex-combination",
-        "三个词元": D + "derivation-three-tokens-step-by-step",
-        "“分数都高”": D + "third-example-three-queries-at-once",
-        "ＳＯＦＴＭＡＸ　逐行": D + "the-row-sum-check",
-        "投影矩阵 W_Q": G + "projection-matrix",
-        "多头": H + "multi-head-attention-reading-several-places-at-once",
-        "方差": S + "scaling-and-variance-why-a-square-root",
-        "因果掩码": M + "the-causal-mask-hiding-the-future",
-        "有限差分": G + "finite-difference",
-        "泄漏": M + "a-test-that-finds-leaks",
-        "循环网络": N + "from-recurrent-networks-to-attention",
-        "local-p": N + "the-whole-sentence-or-a-window",
-        "路径长度": G + "path-length",
-        "乘加": C + "count-the-work",
-        "打乱": L + "shuffle-the-tokens",
-        "勘误": "errata.html#errata-errors-you-will-meet-elsewhere",
-    },
-    "en": {
-        "weight": D + "step-3-weights",
-        "Weights": D + "step-3-weights",
-        "queries": G + "query",
-        "scaling": S + "scaling-and-variance-why-a-square-root",
-        "heat": D + "reading-the-heatmap",
-        "convex comb": D + "step-4-output",
-        "what is a convex combination": G + "convex-combination",
-        "row sum": D + "the-row-sum-check",
-        "row-sum": D + "the-row-sum-check",
-        "square root": D + "step-2-scaled-scores",
-        "wrong axis": D + "the-row-sum-check",
-        '"High scores all round"': D + "third-example-three-queries-at-once",
-        "head’s importance": H + "turning-a-head-off",
-        "0.4519": D + "step-3-weights",
-        "54.8%": D + "step-4-output",
-        "√d_k": S + "why-the-root",
-        r"\sqrt{d_k}": S + "why-the-root",
-        "S = QK^T": G + "score",
-        "softmx": G + "softmax",
-        "multi head attention": G + "multi-head-attention",
-        "masked": G + "mask",
-        "kobayashi": R + "kobayashi-et-al-2020",
-        "calculator": D + "the-calculator",
-        "assert_allclose": D + "the-row-sum-check",
-        "jacobian": G + "jacobian",
-        "covariance": J + "going-deeper-the-gradient-is-a-covariance",
-        "standard error": S + "the-same-by-simulation",
-        "leak": M + "a-test-that-finds-leaks",
-        "split heads": H + "splitting-and-merging",
-        "exponentials": "refresher.html#exponential-and-logarithm",
-        "Bahdanau": N + "bahdanau-a-new-context-at-every-step",
-        "input feeding": N + "luong-first-the-state-then-the-context",
-        "FlashAttention": C + "going-deeper-keys-in-blocks-too",
-        "sequential steps": G + "sequential-steps",
-        "encoder block": L + "one-encoder-block-assembled",
-        "mixed practice": "practice.html#mixed-practice-the-whole-course",
-        "0.39": "errata.html#the-weights-0-39-and-0-30",
-    },
-    "both": {
-        "热力图": D + "reading-the-heatmap",
-        "heatmap": D + "reading-the-heatmap",
-        "行和 row": D + "the-row-sum-check",
-        "凸组合": D + "step-4-output",
-        "0.3417": D + "third-example-three-queries-at-once",
-        "encoder": G + "encoder",
-    },
-}
+D, R = "02_derivation.html#", "references.html#"
+with (Path(__file__).parent / "queries.csv").open(encoding="utf-8", newline="") as file:
+    QUERIES = [query | {"right": query["right"].split()} for query in csv.DictReader(file)]
+VIEWS = ("zh", "en", "both")
+MET = {"first": (0.9, 0.95), "held": (0.65, 0.75), "earlier": (0.75, 1)}  # of each set, each view: first, among three
+SEARCH = """
+import { readFileSync } from "node:fs";
+import { createContext, runInContext } from "node:vm";
+export const search = (site, asked) => Object.fromEntries(Object.entries(asked).map(([view, queries]) => {
+  const context = createContext({});
+  for (const name of ["sections", "section_search"])
+    runInContext(readFileSync(`${site}/${view}/${name}.js`, "utf8"), context);
+  const hits = (query) => context.search(query).hits.map(({ href }) => href);
+  return [view, Object.fromEntries(queries.map((query) => [query, hits(query)]))];
+}));
+"""
 HARMLESS = [
     "constructor", "__proto__", "toString valueOf", "<b>bold</b>", "<img src=x onerror=alert(1)>", '"', "'", "\\", "(",
     "[a-", ".*", "a|b", "?!…。，", "%", "   ", "x" * 5000, "注意力" * 2000, "🙂", "\u202e\u0301", "^_^", "√", "=", "+",
@@ -174,9 +103,53 @@ def said_in_sections(view, page):
 
 
 # ---------------------------------------------------------------- what is found
-@pytest.mark.parametrize("view, query, wanted", [(v, q, w) for v, asked in QUERIES.items() for q, w in asked.items()])
-def test_the_section_is_among_the_first_three(ask, view, query, wanted):
-    assert wanted in ask(view, query)[:3]
+@pytest.fixture(scope="module")
+def hits():
+    """{view: {query: addresses, the best first}} for all queries of the file, each also asked in the view of both."""
+    asked = {view: [q["query"] for q in QUERIES if view in (*q["view"].split(), "both")] for view in VIEWS}
+    return run(SEARCH, f"m.search({json.dumps(str(SITE))}, given)", asked)
+
+
+def address(place):
+    """02_derivation#step-1 → 02_derivation.html#step-1"""
+    return re.sub(r"(?=#)|$", ".html", place, count=1)
+
+
+def rank(right, found):
+    """At which place (1, 2, …) stands the first hit that is right: a section of a right page, or a right section."""
+    wanted = set(map(address, right))
+    return next((n for n, hit in enumerate(found, 1) if {hit, hit.split("#")[0]} & wanted), len(found) + 9)
+
+
+def test_every_right_answer_is_in_the_book():
+    places = set()
+    for page in (SITE / "en").rglob("*.html"):
+        ids = re.findall(r'<section[^>]* id="([^"]+)"', page.read_text("utf-8"))
+        name = page.relative_to(SITE / "en").as_posix()
+        places |= {name, *(f"{name}#{one}" for one in ids)}
+    assert not [place for query in QUERIES for place in query["right"] if address(place) not in places]
+    assert {query["set"] for query in QUERIES} == set(MET)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", MET)
+def test_the_right_page_is_first_or_among_three(hits, name, view):
+    asked = [q for q in QUERIES if q["set"] == name and view in (*q["view"].split(), "both")]
+    places = {q["query"]: rank(q["right"], hits[view][q["query"]]) for q in asked}
+    missed = {query: n for query, n in places.items() if n > 3}
+    shares = [sum(n <= most for n in places.values()) / len(places) for most in (1, 3)]
+    assert shares[0] >= MET[name][0] and shares[1] >= MET[name][1], f"{shares}, not among three: {missed}"
+
+
+def test_no_name_stands_for_two_things():
+    known = [re.sub(r"[\s-]", "", name.lower()) for line in names() for name in line]
+    assert len(known) > 200 and not {name for name in known if known.count(name) > 1}
+
+
+@pytest.mark.parametrize("view", ["zh", "en"])
+def test_what_is_found_in_other_words_is_what_the_books_word_finds(ask, view):
+    for other, own in (("look-ahead mask", "causal mask"), ("雅各比", "Jacobian"), ("多頭注意力", "多头注意力")):
+        assert ask(view, other)[0] == ask(view, own)[0]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +158,7 @@ def test_the_section_is_among_the_first_three(ask, view, query, wanted):
         ("zh", "softmax方向", ["softmax", "方向"]),
         ("zh", "之前 权重", ["之前", "权重"]),
         ("zh", "缩放分数", ["缩放分数"]),
-        ("zh", "0.2741 分数", ["0.2741", "分数"]),
+        ("zh", "差距 权重", ["差距", "权重"]),
         ("en", "row weights", ["row", "weight"]),
         ("en", "query keys value", ["quer", "key", "value"]),
     ],
@@ -211,6 +184,13 @@ def test_a_word_is_not_found_inside_another(search, query):
 )
 def test_the_beginning_of_a_word_or_decimal_is_enough(ask, view, whole, begun):
     assert ask(view, begun)[0] in ask(view, whole)[:5]
+
+
+def test_where_hardly_any_section_holds_all_words_those_with_some_follow(search):
+    for view, said in (("zh", "含有全部的词的只有 1 节"), ("en", "Only 1 of these")):
+        page = search(view)
+        hits = page.ask("Kobayashi transformer")
+        assert said in page.sentence and len(hits) > 3 and hits[0] == R + "kobayashi-et-al-2020"
 
 
 def test_where_no_section_holds_all_words_the_page_says_so(search):
@@ -297,6 +277,34 @@ def test_many_hits_come_in_two_portions(search):
     assert page.page.evaluate("document.activeElement.closest('li')?.previousElementSibling?.matches(':nth-child(20)')")
 
 
+def test_arrows_go_through_the_hits_and_escape_goes_back(search):
+    page = search("en")
+    page.ask("softmax")
+    at = "[...document.querySelectorAll('#search-results li a')].indexOf(document.activeElement)"
+    seen = []
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp", "ArrowDown", "Escape"):
+        page.page.keyboard.press(key)
+        seen.append(page.page.evaluate(at))
+    assert seen == [0, 1, 0, -1, 0, -1] and page.field.evaluate("field => field === document.activeElement")
+
+
+@pytest.mark.parametrize(
+    "view, query, words", [("en", "heatmap", "the familiar heatmap"), ("zh", "热力图", "常见的热力图")]
+)
+def test_the_words_are_marked_on_the_page_that_opens(open_page, site_url, view, query, words):
+    page = open_page()
+    page.goto(f"{site_url}/{view}/search.html?q={query}")
+    link = page.locator("#search-results li a[href$='#reading-the-heatmap']")
+    link.click()
+    page.wait_for_url("**/02_derivation.html#reading-the-heatmap:~:text=*")
+    assert words in unquote(page.url)
+    assert page.evaluate("location.hash") == "#reading-the-heatmap"  # nothing on the page sees the rest
+    assert 0 <= page.locator("#reading-the-heatmap h2").bounding_box()["y"] < 720
+    page.go_back()
+    link.wait_for()
+    assert link.get_attribute("href") == "02_derivation.html#reading-the-heatmap"
+
+
 def test_dialog_and_keys_alone_lead_to_the_section(open_page, site_url):
     page = open_page()
     page.goto(f"{site_url}/en/index.html", wait_until="load")
@@ -366,7 +374,7 @@ def test_it_searches_from_the_disk_and_where_storage_is_denied(open_page):
     page.keyboard.press("Enter")
     page.locator("#search-results mark", has_text="heatmap").first.wait_for()
     page.locator("#search-results li a").first.click()
-    page.wait_for_url("**/both/02_derivation.html#reading-the-heatmap")
+    page.wait_for_url("**/both/02_derivation.html#reading-the-heatmap*")
     assert (page.log.external, page.log.failed, page.log.console) == ([], [], [])
 
 
@@ -432,3 +440,20 @@ second</pre><section id="b"><h2>B</h2><p>below</p></section></section></article>
         {"href": "p.html#a", "path": [["甲", "A"]], "text": "one line x_1.\np · q\nfirst\nsecond"},
         {"href": "p.html#b", "path": [["甲", "A"], ["B"]], "text": "below"},
     ]
+
+
+def test_sections_have_their_titles_in_the_other_language_where_it_is_not_shown():
+    cells = [("lang-zh", "# 甲\n## 乙 $n^2$"), ("lang-en", "# A\n## B $n^2$"), (None, "## GPT")]
+    kind = {"cell_type": "markdown"}
+    notebook = {"cells": [kind | {"metadata": {"tags": [tag] if tag else []}, "source": text} for tag, text in cells]}
+    for view, twins in (("zh", ["A", "B n^2", None]), ("en", ["甲", "乙 n^2", None]), ("both", [None] * 3)):
+        found = [{"path": [[title]]} for title in ("?", "?", "GPT")]
+        assert [section.get("twin") for section in add_twins(found, notebook, view)] == twins
+
+
+def test_traditional_characters_are_read_as_those_of_the_book():
+    table = traditional()
+    simple = dict(zip(table[::2], table[1::2], strict=True))
+    assert "".join(simple.get(sign, sign) for sign in "多頭注意力的權重與編碼器") == "多头注意力的权重与编码器"
+    written = set((SITE / "zh" / "sections.js").read_text("utf-8").split("\n")[0])
+    assert not written & set(simple) and set(simple.values()) <= written

@@ -1,13 +1,23 @@
-// The search page. sections.js, loaded before this, holds the text of the view; here its sections are found and shown.
-// There is no index: a word is looked up in the text itself, so that Chinese is found wherever it stands in a sentence.
+// The search itself: a query in, sections out. sections.js, loaded before this, holds the text of the view, other names
+// and traditional characters. There is no index: a word is looked up in the text itself, so that Chinese is found
+// wherever it stands in a sentence.
 
 // ---------------------------------------------------------------- text and words
 const HAN = /\p{Script=Han}/u;
-const LETTER = String.raw`[\p{Script=Latin}\p{Script=Greek}\p{N}]`; // not Chinese, where words have no ends
-const LITTLE = new Set("a an and are as at be by do does for from how in is it of on or that the this to what when which why with".split(" "));
-const LITTLE_HAN = /什么是|是什么|为什么|什么|怎么样?|怎样|如何|[的吗呢]/u;
-const AND_HAN = /[和与跟或及]/u; // cut here only where nothing else helps: 行和 is a row sum
+const LETTER = "[a-zα-ω0-9]"; // of plain text; not Chinese, where words have no ends
+const [START, END] = [`(?<!${LETTER})`, `(?!${LETTER})`];
+const GAP = String.raw`[^\p{L}\p{N}]{0,3}`; // multi-head, multi head, multihead
+const NEXT = String.raw`(?:'s)?${GAP}`;
+const LITTLE = new Set(`a about all am an and are as at be been between by can could did do does explain for from get had has
+  have how i if in into is it its me my need of on or our should so than that the their them then there these this those to
+  us versus vs want was we were what when where which who why will with would you your`.split(/\s+/));
+const LITTLE_HAN =
+  "什么是|是什么|为什么要?|为何|有什么|什么|怎么样|怎么办|怎么|怎样|如何|哪里|哪些|哪个|多少|几个|可不可以|可以|能不能|能否|是不是|是否|有没有|请问|一下|区别|不同|的|吗|呢|啊|吧|了";
+const ONLY_LITTLE = new RegExp(`^(?:${LITTLE_HAN})+$`, "u");
+const LITTLE_ENDS = new RegExp(`^(?:${LITTLE_HAN})+|(?:${LITTLE_HAN})+$`, "gu");
+const LITTLE_OR_AND = new RegExp(`${LITTLE_HAN}|[和与跟或及]`, "u"); // cut here only where nothing else helps: 行和 is a row sum
 const SIGNS = { "‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "⊤": "t", "⁄": "/" };
+const simplified = new Map(TRADITIONAL.match(/../gu).map(([old, simple]) => [old, simple]));
 
 /** Text as it is compared: full width, capitals, accents and typographic signs put aside. */
 const plain = (text) =>
@@ -31,74 +41,189 @@ function isTypo(word, other) {
   return a.slice(1) === b || a === b.slice(1) || a.slice(1) === b.slice(1) || a.slice(0, 2) + b.slice(2) === b[1] + b[0] + a.slice(2);
 }
 
+/** What is cited by its number: chapter 3, 第三章, 作业 2. */
+const CITED = /(第\s*[\d一二三四五六七八九十]+\s*章|\bch(?:ap(?:ter)?)?\.?\s*\d+|作业\s*[\d一二三四五六七八九]|\bassignment\s*\d+)/u;
+const WORD = /\p{Script=Han}+|\.?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?%?|√?[_^]*(?:(?!\p{Script=Han})[\p{L}\p{N}][_^]*)+|√/gu;
+
 /** The words of a query: runs of Chinese, numbers, words with their signs; lone signs only where there is nothing else. */
 function words(query) {
-  const text = plain(query.slice(0, 200))
-    .replace(/\\?sqrt\s*[({]?/g, "√").replace(/\^\{?(?:\\top|t\b)/g, "t").replace(/'s\b/g, "").replace(/[\\{}]/g, "");
-  const word = /\p{Script=Han}+|\.?\d+(?:[.,]\d+)*%?|√?[_^]*(?:(?!\p{Script=Han})[\p{L}\p{N}][_^]*)+|√/gu;
-  const found = text.match(word) ?? text.match(/\p{Sm}/gu) ?? [];
-  const telling = found.filter((one) => !LITTLE.has(one));
-  return [...new Set(telling.length ? telling : found)];
+  const text = plain([...query].map((sign) => simplified.get(sign) ?? sign).join(""))
+    .replace(/\\?sqrt\s*[({]?|根号\s*/g, "√").replace(/\^\{?(?:\\top|t\b)/g, "t").replace(/∂l\/∂/g, "d")
+    .replace(/'s\b|differences?(?= between)/g, "").replace(/[\\{}]/g, "");
+  const found = text.split(CITED).flatMap((part, i) => (i % 2 ? part : (part.match(WORD) ?? [])));
+  return found.length ? found : (text.match(/\p{Sm}/gu) ?? []);
 }
 
 // ---------------------------------------------------------------- the sections of this view
-const sections = SECTIONS.map(({ href, path, text }) => ({
-  href, path, text,
-  own: path.at(-1).flatMap((title) => [title, title.replace(/（[^）]*）/, "")]).map(plain), // 分数（score） is also called 分数
-  above: plain(path.slice(0, -1).flat().join(" ")),
-  body: plain(text),
-}));
+/** The names of a page that is cited by its number. */
+function numbers(page) {
+  const [, folder, n] = page.match(/^(assignments\/a|0?)(\d+)_/) ?? [];
+  return n ? (folder.length > 1 ? [`assignment ${n}`, `作业${n}`] : [`chapter ${n}`, `第${n}章`]) : [];
+}
+
+/** A title, also without what is in brackets, and each side of its colon. */
+const shortened = (title) => [title, title.replace(/（[^）]*）/, ""), ...title.split(/[:：]/)];
+
+const pages = new Map(); // page: the titles of its first section, how long it is
+const sections = SECTIONS.map(({ href, path, text, twin }) => {
+  const page = href.split("#")[0];
+  const titles = [...path.at(-1), ...(twin ? [twin] : [])].flatMap(shortened);
+  const own = [...new Set([...titles, ...(path.length === 1 ? numbers(page) : [])].map(plain))];
+  if (!pages.has(page)) pages.set(page, { titles: own.join(" "), size: 0 });
+  pages.get(page).size += text.length;
+  const above = path.length > 1 ? `${pages.get(page).titles} ${plain(path.slice(1, -1).flat().join(" "))}` : "";
+  return { href, path, text, page, own, above, body: plain(text) };
+});
 const everything = sections.map(({ own, body }) => `${own.join("\n")}\n${body}`).join("\n");
 const vocabulary = [...new Set(everything.match(/[a-z]{2,}/g))];
-const stems = new Map(vocabulary.map((known) => [known, stem(known)]));
+const families = new Map(); // stem: the words that have it
+for (const known of vocabulary) families.set(stem(known), [...(families.get(stem(known)) ?? []), known]);
+const hyphened = new Map([...new Set(everything.match(/[a-z]+(?:-[a-z]+)+/g))].map((known) => [known.replaceAll("-", ""), known]));
 
-/** What finds a word: `full` the word and its inflections, `part` what only begins with it or holds it. */
+// ---------------------------------------------------------------- names
+/** By this a name is known again: no spaces, hyphens, endings. */
+const key = (name) => words(name).map((word) => (/^[a-z]+$/.test(word) ? stem(word) : word)).join("");
+
+const glossary = SECTIONS.filter(({ href, path }) => href.startsWith("glossary.html#") && path.length > 2)
+  .map(({ path, twin }) => [...path.at(-1), ...(twin ? [twin] : [])].map((title) => title.replace(/（[^）]*）/, "")));
+const groups = new Map(); // key of a name: all names of the same thing
+for (const names of [...glossary, ...NAMES]) {
+  const group = names.map((name) => groups.get(key(name))).find(Boolean) ?? new Set();
+  for (const name of names) groups.set(key(name), group.add(name));
+}
+const hanNames = [...new Set([...groups.values()].flatMap((group) => [...group]))]
+  .flatMap((name) => name.match(/\p{Script=Han}{2,}/gu) ?? []).sort((a, b) => b.length - a.length);
+
+/** The pattern of a name in all its inflections, or null where this view has not all its words. */
+function spelling(name) {
+  const parts = plain(name).split(/[\s-]+/).filter(Boolean);
+  const patterns = parts.map((part) => (/^[a-z]{2,}$/.test(part) ? families.get(stem(part))?.join("|") : escaped(part)));
+  if (patterns.includes(undefined)) return null;
+  const [before, after] = [/^[a-z]/.test(parts[0]) ? START : "", /[a-z]$/.test(parts.at(-1)) ? END : ""];
+  return before + patterns.map((pattern) => `(?:${pattern})`).join(GAP) + after;
+}
+
+// ---------------------------------------------------------------- terms
+const anyOf = (list) => `${START}(?:${list.join("|")})${END}`;
+
+/** A term is what is looked up: `full` finds the word and its inflections, `part` what only begins with it or holds it. */
+const made = (word, full, part) => ({ word, pattern: new RegExp(part ? `(${full})|${part}` : `(${full})`, "gu") });
+
+function citation(word) {
+  const [n] = word.match(/\d+|[一二三四五六七八九十]+/);
+  const units = "零一二三四五六七八九十".indexOf(n.at(-1));
+  const number = /\d/.test(n) ? n : n.length > 1 ? 10 + units : units;
+  const [zh, en] = /章|^ch/.test(word) ? [`第\\s*${number}\\s*章`, "chapter"] : [`作业\\s*${number}(?!\\d)`, "assignment"];
+  return made(word, `${zh}|${en}\\s*${number}(?!\\d)`);
+}
+
+function decimal(word) {
+  const number = (word[0] === "." ? "" : String.raw`(?<!${LETTER}|\d\.)`) + escaped(word);
+  return made(word, String.raw`${number}(?!\d|[.,]\d)`, /\.\d+$/.test(word) && String.raw`${number}\d+`);
+}
+
+/** A word with signs, or of one letter. d_k finds dk, dk finds d_k; but only w_o begins w_out, wo does not. */
+function symbol(word) {
+  const one = (sign) => (sign === "√" ? String.raw`√\(?` : escaped(sign));
+  const spelled = [...word.replace(/[_^]/g, "")].map(one).join("[_^]?");
+  const [before, after] = [/^[_^]*[\p{L}\p{N}]/u.test(word) ? START : "", /[\p{L}\p{N}][_^]*$/u.test(word) ? END : ""];
+  return made(word, before + spelled + after, word.length > 1 && before + [...word].map(one).join(""));
+}
+
+function english(word) {
+  const same = families.get(stem(word)) ?? [];
+  const begun = LITTLE.has(word) ? [] : vocabulary.filter((known) => known.startsWith(word) && !same.includes(known));
+  const wholes = same.length ? [anyOf(same)] : [];
+  if (hyphened.has(word)) wholes.push(anyOf([hyphened.get(word).replaceAll("-", GAP)]));
+  if (word.length === 2) wholes.push(anyOf([[...word].join("[_^]?")])); // dk: dK in code, d_k in formulas
+  if (wholes.length) return made(word, wholes.join("|"), begun.length && anyOf(begun));
+  return made(word, begun.length ? anyOf(begun) : word);
+}
+
 function term(word) {
-  const make = (full, part) => ({ word, pattern: new RegExp(part ? `(${full})|${part}` : `(${full})`, "gu") });
-  const start = `(?<!${LETTER})`, end = `(?!${LETTER})`;
-  if (HAN.test(word)) return make(word);
-  if (/^\.?\d/.test(word)) {
-    const number = (word[0] === "." ? "" : String.raw`(?<!${LETTER}|\d\.)`) + escaped(word);
-    return make(String.raw`${number}(?!\d|[.,]\d)`, /\.\d+$/.test(word) && String.raw`${number}\d+`);
+  if (CITED.test(word)) return citation(word);
+  if (HAN.test(word)) return made(word, word);
+  if (/^\.?\d/.test(word)) return decimal(word);
+  return /^[a-z]{2,}$/.test(word) ? english(word) : symbol(word);
+}
+
+const LONGEST = 8; // characters of a piece of Chinese
+const RARE = 5; // the book hardly uses what fewer of its sections hold
+const isUsual = (pattern) => {
+  const one = new RegExp(pattern, "u");
+  let n = 0;
+  return sections.some(({ own, body }) => (n += one.test(body) || own.some((title) => one.test(title))) >= RARE);
+};
+
+/** The terms of words. A name that the book hardly uses stands for all names of its thing, any other name for itself,
+ * but in titles it may go by the others too. */
+function terms(list) {
+  const found = [];
+  for (let i = 0, end; i < list.length; i = end) {
+    end = Math.min(list.length, i + 5);
+    while (end > i && !groups.has(key(list.slice(i, end).join(" ")))) end -= 1;
+    if (end === i) {
+      end = i + 1;
+      found.push(term(list[i]));
+      continue;
+    }
+    const typed = list.slice(i, end).join(" ");
+    const all = [...groups.get(key(typed))].map(spelling).filter(Boolean).join("|");
+    const own = spelling(typed);
+    if (own && isUsual(own)) found.push({ ...(end > i + 1 ? made(typed, own) : term(typed)), inTitles: new RegExp(all, "gu") });
+    else found.push(...(all ? [made(typed, all)] : list.slice(i, end).map(term)));
   }
-  const spelled = [...word.replace(/[_^]/g, "")].map((sign) => (sign === "√" ? String.raw`√\(?` : escaped(sign))).join("[_^]?"); // dk finds d_k
-  if (/^[a-z]{2,}$/.test(word)) {
-    const stemmed = stem(word);
-    const same = vocabulary.filter((known) => known === word || stems.get(known) === stemmed);
-    const begun = LITTLE.has(word) ? [] : vocabulary.filter((known) => known.startsWith(word) && !same.includes(known));
-    const any = (list) => `${start}(?:${list.join("|")})${end}`;
-    const whole = word.length > 2 ? any(same) : `${any(same)}|${start}${spelled}${end}`; // dk: dK in code, d_k in formulas
-    if (same.length) return make(whole, begun.length && any(begun));
-    if (begun.length) return make(any(begun));
-    if (word.length > 2 && everything.includes(word)) return make(word);
+  return found;
+}
+
+/** A run of Chinese in pieces: whole, if the book uses it; else cut at names, then at little words, then into the longest
+ * pieces that the book uses. */
+function pieces(run) {
+  const bare = run.replace(LITTLE_ENDS, "") || run;
+  if (groups.has(key(bare)) || isUsual(bare)) return [bare];
+  const name = hanNames.find((known) => bare.includes(known));
+  if (name) return bare.split(name).flatMap((rest, i) => [...(i ? [name] : []), ...(rest ? pieces(rest) : [])]);
+  if (everything.includes(bare)) return [bare];
+  const found = [], isUsed = (piece) => everything.includes(piece) && isUsual(piece); // the first is faster
+  for (const part of bare.split(LITTLE_OR_AND).filter(Boolean)) {
+    for (let i = 0, end; i < part.length; i = end) {
+      end = Math.min(part.length, i + LONGEST);
+      while (end > i + 1 && !isUsed(part.slice(i, end))) end -= 1;
+      if (end > i + 1) found.push(part.slice(i, end));
+    }
   }
-  const [before, after] = [/^[_^]*[\p{L}\p{N}]/u.test(word) ? start : "", /[\p{L}\p{N}][_^]*$/u.test(word) ? end : ""];
-  return make(before + spelled + after, word.length > 1 && before + spelled);
+  return found.length ? found : [bare];
+}
+
+/** A query's word as words to look up; a character that cutting left alone says nothing. */
+function cut(word) {
+  if (!HAN.test(word) || CITED.test(word)) return [word];
+  const parts = pieces(word);
+  return parts.length > 1 ? parts.filter((part) => part.length > 1) : parts;
 }
 
 const occurs = ({ pattern }) => everything.search(pattern) >= 0;
 
-/** What is looked up instead of a word that occurs nowhere: known pieces of a Chinese run, or the word well spelled. */
-function instead(word) {
-  if (!HAN.test(word)) {
-    const often = (known) => everything.split(known).length;
-    const meant = word.length > 4 ? vocabulary.filter((known) => isTypo(word, known)) : [];
-    return [meant.sort((a, b) => often(b) - often(a))[0] ?? word];
-  }
-  const pieces = [];
-  for (const run of word.split(LITTLE_HAN)) {
-    for (let i = 0, end; i < run.length; i = end) {
-      end = run.length;
-      while (end > i + 1 && !everything.includes(run.slice(i, end))) end -= 1;
-      if (end > i + 1) pieces.push(run.slice(i, end));
-    }
-  }
-  return pieces.length ? pieces : [word];
+/** The word of this view that was probably meant, or undefined. */
+function wellSpelled(word) {
+  const often = (known) => everything.split(known).length;
+  const meant = word.length > 4 && !HAN.test(word) ? vocabulary.filter((known) => isTypo(word, known)) : [];
+  return meant.sort((a, b) => often(b) - often(a))[0];
 }
 
 // ---------------------------------------------------------------- finding
-/** Pages that say again what a chapter teaches come after it. */
-const AFTER = { assignments: 0.5, solutions: 0.5, practice: 0.5, errata: 0.6 };
+/** What repeats, tests or corrects what a chapter teaches comes after it, unless the query has a word that asks for it. */
+const LATER = [
+  [/^assignments/, 0.3, /assignment|homework|作业/],
+  [/^solutions/, 0.3, /solution|answer|解答|答案/],
+  [/^practice/, 0.3, /practi[cs]e|exercise|quiz|exam|练习|复习|习题|考试|测验/],
+  [/^errata/, 0.3, /errat|error|mistake|wrong|勘误|错/],
+  [/^references|#references$/, 0.4, /reference|paper|\d{4}|文献|论文/],
+  [/^instructors/, 0.7, /instruct|teach|student|class|grad|mark|roster|deadline|教|学生|班|评|批改|成绩|名单|期限|交/],
+  [/#(?:practice|practice-in-code|fully-worked|half-worked|yours|your-turn.*)$/, 0.6, /practi[cs]e|exercise|练习|习题|动手/],
+  [/#(?:recap|what-you-will-do.*|what-is-here)$/, 0.6, /recap|summary|小结|总结/],
+  [/#going-deeper/, 0.85, /deeper|进一步/],
+];
 
 /** How much of a term a text holds: what only begins with the word counts half. */
 const amount = ({ pattern }, text) => {
@@ -107,208 +232,91 @@ const amount = ({ pattern }, text) => {
   return sum;
 };
 
+/** How much of a term titles hold: all of it also by another name. */
+const amountInTitles = (one, titles) =>
+  Math.max(...titles.map((title) => amount(one, title) || (one.inTitles && title.search(one.inTitles) >= 0 ? 1 : 0)));
+
 /** Points for a title: all if it says nothing but the terms. */
-function titlePoints(terms, shares, title) {
-  let points = 0, said = 0;
-  terms.forEach(({ pattern }, i) => {
-    const matches = [...title.matchAll(pattern)];
+function titlePoints(found, shares, title) {
+  let points = 0, said = 0, share = 0;
+  found.forEach(({ pattern, inTitles }, t) => {
+    let matches = [...title.matchAll(pattern)];
+    let whole = matches.some((match) => match[1] !== undefined);
+    if (!whole && inTitles && title.search(inTitles) >= 0) [matches, whole] = [[...title.matchAll(inTitles)], true];
     if (!matches.length) return;
-    points += 20 * shares[i] * (matches.some((match) => match[1] !== undefined) ? 1 : 0.5);
+    share += shares[t];
+    points += 20 * shares[t] * (whole ? 1 : 0.5);
     for (const match of matches) said += match[0].length;
   });
   const covered = Math.min(1, said / title.replace(/[^\p{L}\p{N}]/gu, "").length);
-  return points && points + 10 * covered + (covered > 0.95 ? 10 : 0);
+  return points + share * (10 * covered + (covered > 0.95 ? 10 : 0));
 }
 
-/** The sections with all the terms, or with some of them; best first: page titles, headings, glossary, text. */
-function find(terms, all) {
-  const amounts = terms.map((one) => sections.map(({ own, body }) => amount(one, body) + amount(one, own.join("\n"))));
-  const rarity = amounts.map((row) => Math.log(1 + sections.length / (1 + row.filter(Boolean).length)));
-  const shares = rarity.map((value) => value / rarity.reduce((sum, other) => sum + other));
-  const phrase = terms.length > 1 && new RegExp(terms.map(({ pattern }) => `(?:${pattern.source})`).join(String.raw`(?:'s)?[^\p{L}\p{N}]{0,3}`), "u");
-  const hits = [];
+/** For each term: how much of it is in each section and on each page, whether in titles above, its share of what the
+ * query tells: a rare word tells more than one that is everywhere. */
+function counted(found) {
+  const rows = found.map((one) => {
+    const amounts = sections.map(({ own, body }) => amount(one, body) + amountInTitles(one, own));
+    const onPage = new Map();
+    sections.forEach(({ page }, i) => onPage.set(page, (onPage.get(page) ?? 0) + amounts[i]));
+    const isAbove = sections.map(({ above }) => above.search(one.pattern) >= 0);
+    return { amounts, onPage, isAbove, rarity: Math.log(1 + sections.length / (1 + amounts.filter(Boolean).length)) };
+  });
+  const sum = rows.reduce((before, { rarity }) => before + rarity, 0);
+  return rows.map((row) => ({ ...row, share: row.rarity / sum }));
+}
+
+const inOrder = (patterns) => new RegExp(patterns.join(NEXT), "u");
+const hasAny = (pattern, { own, body }) => pattern.test(body) || own.some((title) => pattern.test(title));
+
+/** {hits, full}: the sections, best first, and how many of them hold all the terms. Where hardly any does, or a word of
+ * the query is lost, those that hold some compete with them. */
+function find(found, asked, isLost) {
+  const rows = counted(found), shares = rows.map(({ share }) => share);
+  const phrase = found.length > 1 && inOrder(found.map(({ pattern }) => `(?:${pattern.source})`));
+  const verbatim = asked.length > 2 && inOrder(asked.slice(0, 12).map(escaped));
+  const query = asked.join(" ");
+  const scored = [];
   sections.forEach((section, i) => {
-    const held = amounts.map((row) => row[i]);
-    if (all ? !held.every(Boolean) : !held.some(Boolean)) return;
-    let points = Math.max(...section.own.map((title) => titlePoints(terms, shares, title)));
+    if (!rows.some(({ amounts }) => amounts[i])) return;
+    let points = Math.max(...section.own.map((title) => titlePoints(found, shares, title)));
     if (section.path.length === 1) points *= 1.2;
-    if (section.href.startsWith("glossary.")) points *= 0.9;
-    held.forEach((n, t) => {
-      points += shares[t] * ((8 * n) / (n + 1 + section.body.length / 800) + (section.above.search(terms[t].pattern) < 0 ? 0 : 2));
-    });
-    if (phrase) points += (section.own.some((title) => phrase.test(title)) ? 10 : 0) + (phrase.test(section.body) ? 6 : 0);
-    points *= AFTER[section.href.split(/[./]/)[0]] ?? 1;
-    hits.push({ section, points });
+    if (section.page === "glossary.html") points *= 0.9;
+    let held = 0;
+    for (const { amounts: { [i]: n }, onPage, isAbove, share } of rows) {
+      const all = onPage.get(section.page);
+      points += share * ((16 * n) / (n + 1 + section.body.length / 800) + (16 * all) / (all + 2 + pages.get(section.page).size / 4000));
+      if (isAbove[i]) points += share * 4;
+      if (isAbove[i] || n) held += share;
+    }
+    if (phrase) points += (section.own.some((title) => phrase.test(title)) ? 10 : 0) + (phrase.test(section.body) ? 10 : 0);
+    points *= held ** 2;
+    for (const [where, factor, asks] of LATER) if (where.test(section.href) && !asks.test(query)) points *= factor;
+    if (verbatim && hasAny(verbatim, section)) points += 15 * (asked.length - 2); // word for word: the more words, the surer
+    scored.push({ section, points, held, all: rows.every(({ amounts, isAbove }) => amounts[i] || isAbove[i]) });
   });
-  return hits.sort((a, b) => b.points - a.points).map(({ section }) => section);
+  const full = scored.filter(({ all }) => all);
+  const most = Math.max(...scored.map(({ held }) => held));
+  const list = full.length >= RARE && !isLost ? full : scored.filter(({ held }) => held >= most / 2);
+  return { full: full.length, hits: list.sort((a, b) => b.points - a.points).map(({ section }) => section) };
 }
 
-/** {hits, terms, how}: with all words, with known words in the place of unknown ones, or with some of the words. */
+/** {hits, terms, full, how}: sections with all words; with the known ones instead of some; few with all, more with some;
+ * only with some; none; or nothing was asked. */
 function search(query) {
-  const asked = words(query).slice(0, 12).map(term);
+  const asked = words(query.slice(0, 200)).slice(0, 40);
   if (!asked.length) return { hits: [], terms: [], how: "nothing" };
-  let hits = find(asked, true);
-  if (hits.length) return { hits, terms: asked, how: "all" };
-  const known = asked.flatMap((one) => (occurs(one) ? [one] : instead(one.word).map(term))).filter(occurs);
-  const apart = known.flatMap(({ word }) => word.split(AND_HAN).filter(Boolean)).map(term);
-  for (const terms of known.length < asked.length ? [] : [known, apart]) {
-    hits = find(terms, true);
-    if (hits.length) return { hits, terms, how: "known" };
-  }
-  if (known.length) hits = find(known, false);
-  return { hits, terms: known, how: hits.length ? "some" : "none" };
-}
-
-// ---------------------------------------------------------------- showing
-const VIEW = document.body.dataset.bilingual;
-const TAGS = { zh: "zh-Hans", en: "en" };
-const AT_ONCE = 20;
-const SAY = {
-  zh: {
-    nothing: () => "输入一个词、一个数或一个符号。",
-    all: (n) => `找到 ${n} 节。`,
-    known: (n, used) => `没有一字不差的；按“${used}”来找，找到 ${n} 节。`,
-    some: (n) => `没有哪一节含有全部的词。含有其中一部分的有 ${n} 节：`,
-    none: () => "一节也没有找到。换一个词，或者少写几个字，再试试。",
-    more: (n) => `再看 ${n} 节`,
-  },
-  en: {
-    nothing: () => "Type a word, a number or a symbol.",
-    all: (n) => `${n} ${n === 1 ? "section" : "sections"} found.`,
-    known: (n, used) => `Nothing holds this as typed; “${used}” is in ${n} ${n === 1 ? "section" : "sections"}.`,
-    some: (n) => `No section holds all the words. ${n === 1 ? "One holds" : `${n} hold`} some of them:`,
-    none: () => "No section holds this. Try another word, or fewer of them.",
-    more: (n) => `Show ${n} more`,
-  },
-};
-
-/** An element with its children, all of them put in as text or nodes, never as HTML. */
-function make(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-}
-
-/** The sentence `key` in the language of the view, or in both. */
-const say = (key, ...given) =>
-  Object.keys(TAGS).filter((lang) => VIEW === lang || VIEW === "both")
-    .flatMap((lang) => [make("span", { lang: TAGS[lang] }, SAY[lang][key](...given)), " "]);
-
-/** [start, end] of each place in a text where a term is found. */
-function spots(text, terms) {
-  let folded = "";
-  const from = []; // where in the text each character of `folded` comes from
-  let at = 0;
-  for (const sign of text) {
-    const same = (sign >= " " && sign < "\x7f") || (sign >= "一" && sign <= "鿿"); // spares the slower way
-    const part = same ? sign.toLowerCase() : plain(sign);
-    folded += part;
-    for (let i = 0; i < part.length; i += 1) from.push(at);
-    at += sign.length;
-  }
-  from.push(at);
-  return terms
-    .flatMap(({ pattern }, term) => [...folded.matchAll(pattern)].map((m) => ({ term, start: from[m.index], end: from[m.index + m[0].length] })))
-    .sort((a, b) => a.start - b.start || b.end - a.end);
-}
-
-/** A text with <mark> around the places that lie in it; `offset` is where it was cut out. */
-function marked(text, places, offset = 0) {
-  const out = [];
-  let done = 0;
-  for (const { start, end } of places) {
-    const [a, b] = [start - offset, end - offset];
-    if (a < done || b > text.length) continue;
-    out.push(text.slice(done, a), make("mark", {}, text.slice(a, b)));
-    done = b;
-  }
-  return [...out, text.slice(done)];
-}
-
-/** The piece of a section's text where most terms stand together, cut at sentences or lines where these are near. */
-function excerpt(text, terms) {
-  const places = spots(text, terms);
-  const room = (at) => (HAN.test(text.slice(at, at + 20)) ? 90 : 200);
-  const together = ({ start: from }) =>
-    new Set(places.filter(({ start, end }) => start >= from && end < from + room(from) * 0.7).map(({ term }) => term)).size;
-  const counts = places.map(together);
-  const best = places[counts.indexOf(Math.max(...counts))] ?? { start: 0, end: 0 };
-  const size = room(best.start);
-  const borders = [0, ...[...text.matchAll(/[。！？\n]|[.?!](?=\s)/g)].map((match) => match.index + 1), text.length];
-  let start = borders.findLast((border) => border <= best.start);
-  if (best.start - start > size / 2) start = Math.min(text.indexOf(" ", best.start - size / 5) + 1 || Infinity, best.start);
-  let end = borders.findLast((border) => border <= start + size);
-  if (end < Math.max(best.end, Math.min(text.length, start + size / 2))) {
-    const gap = text.lastIndexOf(" ", start + size);
-    end = Math.min(text.length, Math.max(best.end, gap > start + size / 2 ? gap : start + size));
-  }
-  const cut = text.slice(start, end).replaceAll("\n", "\u2003"); // a gap between lines
-  const [before, after] = [start, end].map((at) => (borders.includes(at) ? "" : "…"));
-  return { cut, parts: [before, ...marked(cut, places, start), after] };
-}
-
-/** A title in its language or in both, with the terms marked. */
-const titled = (title, terms) =>
-  title.flatMap((text, i) => [i ? " " : "", make("span", title.length > 1 ? { lang: Object.values(TAGS)[i] } : {}, ...marked(text, spots(text, terms)))]);
-
-function hit({ href, path, text }, terms) {
-  const link = make("a", { href });
-  if (path.length > 1) link.append(make("span", { class: "search-page" }, ...titled(path[0], terms), " › "));
-  link.append(make("span", { class: "search-title" }, ...titled(path.at(-1), terms)));
-  const { cut, parts } = excerpt(text, terms);
-  const lang = VIEW !== "both" ? {} : { lang: HAN.test(cut) ? TAGS.zh : TAGS.en };
-  return make("li", {}, link, ...(cut ? [make("p", lang, ...parts)] : []));
-}
-
-// ---------------------------------------------------------------- the page
-const field = document.querySelector(".bd-search-container input[name=q]");
-const told = document.getElementById("search-told");
-const results = document.getElementById("search-results");
-const elsewhere = document.getElementById("search-elsewhere");
-
-/** Show what is found; say so after `pause`, since a sentence that a page brings along is not read out. */
-function show(pause = 0) {
-  const { hits, terms, how } = search(field.value);
-  setTimeout(() => told.replaceChildren(...say(how, hits.length, terms.map(({ word }) => word).join(" "))), pause);
-  elsewhere.hidden = hits.length > 0;
-  const list = make("ol", {}, ...hits.slice(0, AT_ONCE).map((section) => hit(section, terms)));
-  results.replaceChildren(...(hits.length ? [list] : []));
-  const rest = hits.slice(AT_ONCE);
-  if (!rest.length) return;
-  const button = make("button", { type: "button", class: "btn btn-outline-primary" }, ...say("more", rest.length));
-  button.addEventListener("click", () => {
-    list.append(...rest.map((section) => hit(section, terms)));
-    button.remove();
-    list.children[AT_ONCE].querySelector("a").focus();
+  const telling = asked.filter((word) => !LITTLE.has(word) && !ONLY_LITTLE.test(word));
+  const list = [...new Set(telling.length ? telling : asked)].slice(0, 12);
+  const parts = list.flatMap(cut);
+  const wanted = terms(parts).map((one) => {
+    const meant = occurs(one) ? undefined : wellSpelled(one.word);
+    return meant ? { ...term(meant), isMeant: true } : one;
   });
-  results.append(button);
+  const found = wanted.filter((one, i) => occurs(one) && wanted.findIndex(({ pattern }) => pattern.source === one.pattern.source) === i);
+  if (!found.length) return { hits: [], terms: [], how: "none" };
+  const isLost = !wanted.every(occurs);
+  const { hits, full } = find(found, asked, isLost);
+  const isChanged = parts.join() !== list.join() || wanted.some(({ isMeant }) => isMeant);
+  return { hits, terms: found, full, how: isLost || !full ? "some" : full < hits.length ? "few" : isChanged ? "known" : "all" };
 }
-
-/** Show, and keep the query in the address, for whoever comes back, and in the links to the other languages. */
-function ask() {
-  const asked = `?${new URLSearchParams({ q: field.value })}`; // encodeURIComponent throws at half an emoji
-  try { history.replaceState(null, "", asked); } catch { /* a page from a disk may not */ }
-  for (const link of document.querySelectorAll(".lang-switch a")) link.search = asked;
-  show();
-}
-
-let waiting;
-function askSoon(event) {
-  clearTimeout(waiting);
-  if (!event.isComposing) waiting = setTimeout(ask, 200); // not at each letter, as the number of hits is read out
-}
-field.addEventListener("input", askSoon);
-field.addEventListener("compositionend", askSoon);
-field.form.addEventListener("submit", (event) => {
-  event.preventDefault();
-  clearTimeout(waiting);
-  ask();
-  if (matchMedia("(pointer: coarse)").matches) field.blur(); // its keyboard would cover the hits
-});
-
-field.value = new URLSearchParams(location.search).get("q")?.slice(0, field.maxLength) ?? "";
-for (const link of document.querySelectorAll(".lang-switch a")) link.search = location.search;
-field.focus();
-field.select();
-show(300);

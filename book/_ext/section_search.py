@@ -1,7 +1,9 @@
 """Sphinx extension: search for sections, in place of Sphinx's search for pages.
 
 `sections.js` holds what each section of this view says, read from the finished pages: formulas as a line of text,
-code, outputs, tables and captions.  Only search.html loads it, and section_search.js, which finds and shows.
+code, outputs, tables and captions; also their titles in the other language, so that either language finds them, the
+other names of search_names.txt and the traditional characters of search_traditional.txt.  Only search.html loads it,
+section_search.js, which finds, and section_search_page.js, which shows.
 """
 
 import json
@@ -11,7 +13,11 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup, Comment, NavigableString
 
-SCRIPT = Path(__file__).with_suffix(".js")
+from bilingual import headings
+
+HERE = Path(__file__).parent
+SCRIPTS = [HERE / "section_search.js", HERE / "section_search_page.js"]
+OTHER = {"zh": "en", "en": "zh"}
 DEAD = re.compile(r"doctools|sphinx_highlight|translations")  # of no use but to Sphinx's own search
 LINES = {"p", "li", "pre", "div", "tr", "dt", "dd", "summary", "figcaption", "caption", "table", "ul", "ol"}
 HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
@@ -111,6 +117,29 @@ def sections(page, html):
     return found
 
 
+def add_twins(found, notebook, view):
+    """Give the sections of a page their titles in the language that this view does not show."""
+    if view in OTHER:
+        for section, twin in zip(found, headings(notebook, OTHER[view]), strict=True):
+            twin = re.sub(r"[$`*\\]", "", twin)
+            if twin != section["path"][-1][0]:
+                section["twin"] = twin
+    return found
+
+
+# ---------------------------------------------------------------- words beside the book's
+def names():
+    """The lines of search_names.txt, each a list of names for one thing."""
+    lines = (HERE / "search_names.txt").read_text("utf-8").splitlines()
+    return [line.split(" | ") for line in lines if line and not line.startswith("#")]
+
+
+def traditional():
+    """Traditional characters, each followed by the one that this book writes."""
+    lines = (HERE / "search_traditional.txt").read_text("utf-8").splitlines()
+    return "".join(line for line in lines if not line.startswith("#"))
+
+
 # ---------------------------------------------------------------- Sphinx
 def own_search(app):
     """Leave out Sphinx's index; its page is made from our template."""
@@ -126,16 +155,18 @@ def drop_dead(app, pagename, templatename, context, doctree):
 def write(app, exception):
     if exception or app.builder.format != "html":
         return
-    out = Path(app.outdir)
-    found = [
-        section
-        for page in sorted(app.env.found_docs)
-        for section in sections(f"{page}.html", (out / f"{page}.html").read_text("utf-8"))
+    out, found = Path(app.outdir), []
+    for name in sorted(app.env.found_docs):
+        page = sections(f"{name}.html", (out / f"{name}.html").read_text("utf-8"))
+        notebook = json.loads(Path(app.env.doc2path(name)).read_text("utf-8"))
+        found += add_twins(page, notebook, app.config.bilingual_mode)
+    data = {"SECTIONS": found, "NAMES": names(), "TRADITIONAL": traditional()}
+    lines = [
+        f"var {key} = {json.dumps(value, ensure_ascii=False, separators=(',', ':'))};\n" for key, value in data.items()
     ]
-    (out / "sections.js").write_text(
-        f"var SECTIONS = {json.dumps(found, ensure_ascii=False, separators=(',', ':'))};\n", "utf-8"
-    )
-    shutil.copy(SCRIPT, out)
+    (out / "sections.js").write_text("".join(lines), "utf-8")
+    for script in SCRIPTS:
+        shutil.copy(script, out)
 
 
 def setup(app):
