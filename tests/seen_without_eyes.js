@@ -17,6 +17,19 @@ async (rules) => {
     if (!grounds.has(e)) grounds.set(e, over(channels(getComputedStyle(e).backgroundColor), ground(e.parentElement)));
     return grounds.get(e);
   };
+  const areas = new Map(); // of a picture, in the order they are painted
+  const painted = (e) => { // the ground of a text in a picture: its halo, or the page under the areas that it stands on
+    const style = getComputedStyle(e), picture = e.ownerSVGElement;
+    if (style.paintOrder.startsWith("stroke") && style.stroke !== "none") return over(channels(style.stroke), [255, 255, 255]);
+    if (!areas.has(picture)) areas.set(picture, all("rect", picture).map((rect) => [rect, getComputedStyle(rect), rect.getBoundingClientRect()]));
+    const { left, right, top, bottom } = e.getBoundingClientRect(), x = (left + right) / 2, y = (top + bottom) / 2;
+    return areas.get(picture).reduce((under, [rect, { fill, fillOpacity }, box]) => {
+      const below = rect.compareDocumentPosition(e) & Node.DOCUMENT_POSITION_FOLLOWING;
+      if (!below || !/^(rgb|color)/.test(fill) || x < box.left || x > box.right || y < box.top || y > box.bottom) return under;
+      const [r, g, b, a] = channels(fill);
+      return over([r, g, b, a * fillOpacity], under);
+    }, ground(picture));
+  };
   const linear = (v) => ((v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
   const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
   const contrast = (one, other) => {
@@ -28,7 +41,7 @@ async (rules) => {
   while (texts.nextNode()) {
     const e = texts.currentNode.parentElement;
     if (!texts.currentNode.data.trim() || !e.checkVisibility({ visibilityProperty: true }) || e.closest(":disabled")) continue;
-    const style = getComputedStyle(e), under = ground(e);
+    const style = getComputedStyle(e), under = e.ownerSVGElement ? painted(e) : ground(e);
     const colour = over(channels(e instanceof SVGElement ? style.fill : style.color), under);
     const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
     const key = `${colour} on ${under} ${size} ${style.fontWeight}`;

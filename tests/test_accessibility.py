@@ -123,7 +123,7 @@ READERS = {"light": {"color_scheme": "light"}, "dark": {"color_scheme": "dark"},
 
 @pytest.mark.parametrize("reader", READERS)
 def test_whatever_takes_the_focus_shows_it(chapter, reader):
-    page = chapter("both", viewport={"width": 1300, "height": 1000}, **READERS[reader])
+    page = chapter("both", viewport={"width": 1300, "height": 1000}, reduced_motion="reduce", **READERS[reader])
     script = (ROOT / "tests" / "seen_by_keyboard.js").read_text("utf-8")
     assert page.evaluate(script, reader == "forced") == []
 
@@ -146,7 +146,7 @@ SPACED = """() => {
   const cut = [...document.querySelectorAll("article *, .bd-header-article *")].filter((e) => {
     const style = getComputedStyle(e), hides = /hidden|clip/.test(`${style.overflowX} ${style.overflowY}`);
     const more = e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1;
-    return hides && more && e.clientWidth > 1 && e.checkVisibility() && !e.closest(".katex, .math-scroll, svg");
+    return hides && more && e.clientWidth > 1 && e.checkVisibility() && !e.closest(".math, svg");
   });
   return { wide: document.documentElement.scrollWidth, cut: cut.map((e) => e.outerHTML.slice(0, 100)) };
 }"""
@@ -175,7 +175,7 @@ def test_axe_finds_nothing_in_what_opens(open_page, site_url, theme):
         page.locator(opener).last.click()
         assert page.locator(part).is_visible() and page.evaluate(OPENED, part) == []
         page.keyboard.press("Escape")
-    page.goto(f"{site_url}/both/index.html")
+    page.goto(f"{site_url}/both/refresher.html")
     page.evaluate(axe())
     page.locator("a.term").first.press("Enter")
     assert page.evaluate(OPENED, ".term-card:popover-open") == []
