@@ -26,6 +26,7 @@ STORAGE_DENIED = """for (const name of ["localStorage", "sessionStorage"]) {
   Object.defineProperty(window, name, { get, configurable: true });
 }"""
 READY = "() => document.documentElement.dataset.widgets === 'ready'"  # a function: the pages' policy forbids eval
+PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 LOCAL = ("http://127.0.0.1", "ws://127.0.0.1", "file:", "data:", "blob:")
 
 
@@ -122,6 +123,45 @@ def new_page(browser):
         return page
 
     return new
+
+
+def axe():
+    """The source of axe-core: evaluated, as the page's policy would refuse a script that is put into the page."""
+    return (Path(importlib.util.find_spec("axe_playwright_python").origin).parent / "axe.min.js").read_text("utf-8")
+
+
+@pytest.fixture(scope="session")
+def visit(new_page, site_url):
+    """visit(page name, place) -> what the scripts saw there, with the page's log; each pair is visited once."""
+    at_a_desk, on_a_phone, without_eyes = (
+        (ROOT / "tests" / f"seen_{how}.js").read_text("utf-8") for how in ("at_a_desk", "on_a_phone", "without_eyes")
+    )
+    places = {  # the rules of axe, None for all: a page does not change with the place, its layout and colours do
+        "desk": (at_a_desk, None, {"viewport": {"width": 1300, "height": 1000}}),
+        "phone": (on_a_phone, ["color-contrast", "target-size"], PHONE | {"color_scheme": "dark"}),
+        "light phone": (on_a_phone, [], PHONE | {"color_scheme": "light"}),
+    }
+    open_pages, seen = {}, {}
+
+    def visit_(name, place):
+        if (name, place) not in seen:
+            script, rules, options = places[place]
+            if place not in open_pages:
+                open_pages[place] = new_page(**options)
+            page = open_pages[place]
+            page.log.external, page.log.console, page.log.failed = [], [], []
+            page.goto(f"{site_url}/{name}", wait_until="load")
+            if page.locator('script[type="application/vnd.jupyter.widget-view+json"]').count():
+                page.wait_for_function(READY)
+            page.wait_for_load_state("networkidle")
+            found = page.evaluate(script)
+            if rules != []:
+                page.evaluate(axe())
+                found |= page.evaluate(without_eyes, rules)
+            seen[name, place] = found | {"log": (page.log.external, page.log.console, page.log.failed)}
+        return seen[name, place]
+
+    return visit_
 
 
 @pytest.fixture

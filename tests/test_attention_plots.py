@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.text import Text
 
 import attention_plots as ap
+from attention_colours import LIGHT, PAGE_DARK, PAGE_LIGHT
 
 matplotlib.use("Agg")
 SIGNED = np.linspace(-5, 5, 12).reshape(3, 4)
@@ -92,6 +93,14 @@ def test_words_beside_the_cells_are_readable_on_both_pages():
         ink = np.array(matplotlib.colors.to_rgb(text.get_color()))
         assert contrast(ink, [1, 1, 1]) >= 4.5
         assert contrast(dark_site(ink), [0x14 / 255, 0x18 / 255, 0x1E / 255]) >= 4.5
+
+
+@pytest.mark.parametrize("role", "qkvaz")
+def test_lines_and_marks_stand_out_from_both_pages(role):
+    """WCAG 2.2, 1.4.11: what is drawn in a role's colour, as it is and behind the filter of the dark page."""
+    colour = matplotlib.colors.to_rgb(LIGHT[role])
+    assert contrast(colour, matplotlib.colors.to_rgb(PAGE_LIGHT)) >= 3
+    assert contrast(dark_site(colour), matplotlib.colors.to_rgb(PAGE_DARK)) >= 3
 
 
 def test_larger_is_darker_and_signs_differ_in_hue():

@@ -4,10 +4,10 @@ import itertools
 from dataclasses import replace
 from types import SimpleNamespace
 
-import exercise_checks as checks
-import grading_class
 import pytest
 
+import exercise_checks as checks
+import grading_class
 from attention_grading import Mistake
 from attention_grading.assignment import Assignment
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-import exercise_checks as checks
 import pytest
 
+import exercise_checks as checks
 from attention_grading.assignment import Assignment
 
 ASSIGNMENTS = [Assignment(path) for path in sorted((Path(__file__).parents[1] / "exercises").glob("*.ipynb"))]

@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
-import exercise_checks as checks
 import nbformat
 import numpy as np
 import pytest
 
+import exercise_checks as checks
 from attention_grading.assignment import Assignment, variants
 from attention_grading.judge import arrays, here, judge
 

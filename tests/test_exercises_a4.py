@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from exercise_checks import every_variant
 
 import attention_mechanism as am
 from attention_grading.assignment import Assignment, variants
 from attention_grading.judge import here, judge
 from attention_grading.release import run_master
+from exercise_checks import every_variant
 
 A4 = Assignment(Path(__file__).resolve().parents[1] / "exercises" / "a4_multi_head")
 

@@ -6,10 +6,10 @@ import shutil
 from collections import Counter
 
 import pytest
-from grading_class import TINY
 
 from attention_grading import Assignment, Problem
 from attention_grading.assignment import drawn, questions, seed, variants
+from grading_class import TINY
 
 SECRET = bytes(range(32))
 HEAD = "from attention_grading import Question, Written\n"

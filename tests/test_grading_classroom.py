@@ -8,11 +8,11 @@ import sys
 import threading
 
 import pytest
-from grading_class import TINY, make_class
 
 from attention_grading import Classroom, Problem
 from attention_grading.classroom import Student, read_json, read_roster, read_table, write, write_json
 from attention_grading.release import release
+from grading_class import TINY, make_class
 
 NAMES = 'student_id,name\r\n001,"王, 小明"\r\n=1+1,"O\'Brien ""Bob"""\r\n003,José\r\n'
 WANT = [("001", "王, 小明"), ("=1+1", 'O\'Brien "Bob"'), ("003", "José")]

@@ -1,10 +1,10 @@
 """The command line: what people type, and what it says."""
 
 import pytest
-from grading_class import TINY, make_class
 
 from attention_grading.cli import main
 from attention_grading.release import release
+from grading_class import TINY, make_class
 
 
 @pytest.fixture

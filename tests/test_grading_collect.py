@@ -9,7 +9,6 @@ from datetime import datetime
 
 import nbformat
 import pytest
-from grading_class import TINY, make_class
 
 from attention_grading import Problem
 from attention_grading import download as download_module
@@ -17,6 +16,7 @@ from attention_grading.classroom import Student
 from attention_grading.collect import MOST_LINES, collect, collected
 from attention_grading.release import release
 from attention_grading.whose import Whose
+from grading_class import TINY, make_class
 
 ROSTER = """student_id,name,language,lms_id,email
 20230001,张三,zh,501,zs@x.edu

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from grading_class import TINY
 
 from attention_grading import grade
 from attention_grading.classroom import Classroom, Problem, read_roster
@@ -19,6 +18,7 @@ from attention_grading.collect import collect
 from attention_grading.demo import KINDS, MARK, demo, submissions
 from attention_grading.export import export
 from attention_grading.release import PLACEHOLDER, STUB, release
+from grading_class import TINY
 
 ROOT = Path(__file__).resolve().parents[1]
 MASTERS = [TINY, *sorted((ROOT / "exercises").glob("*.ipynb"))]

@@ -4,12 +4,12 @@ import re
 
 import numpy as np
 import pytest
-from grading_class import WRONG, hand_in, tiny_class
 
 from attention_grading.assignment import seed
 from attention_grading.classroom import Problem, read_json, write_json
 from attention_grading.feedback import feedback
 from attention_grading.release import released
+from grading_class import WRONG, hand_in, tiny_class
 
 ROSTER = [("s01", "李明", "zh"), ("s02", "Ada Lovelace", "en"), ("s03", "Évariste", "both"), ("s04", "王小明", ""),
           ("s05", "Nobody", ""), ("s06", "Unread", ""), ("s07", "Ungraded", "")]  # fmt: skip

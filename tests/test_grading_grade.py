@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from grading_class import TINY, Here, collect, right, tiny_class, unstable
 
 from attention_grading import Assignment, Problem
 from attention_grading import grade as module
 from attention_grading.classroom import read_json, write_json
 from attention_grading.grade import grade, grade_one, task_of
+from grading_class import TINY, Here, collect, right, tiny_class, unstable
 
 ROOT = Path(__file__).parents[1]
 NAMES = {"2024001": "王小明", "2024002": "Zoë O’Neill", "a/b": "=1+1", "２０": "", "e": "Ali", "f": "Bo"}

@@ -10,10 +10,10 @@ import sys
 
 import nbformat
 import pytest
-from grading_class import hand_in, tiny_class
 
 from attention_grading.classroom import Problem, write_json
 from attention_grading.gradebook import first_and_last, to_gradebook
+from grading_class import hand_in, tiny_class
 
 ROSTER = [
     ("s01", "李明", "zh"), ("s02", "Lovelace, Ada", "en"), ("s03", "欧阳修", "both"), ("s04", "Alan Turing", "en"),

@@ -10,13 +10,13 @@ import threading
 from pathlib import Path
 from types import SimpleNamespace
 
-import hostile
 import pytest
-from grading_class import TINY
 
+import hostile
 from attention_grading import Assignment, sandbox
 from attention_grading.judge import judge_all
 from attention_grading.session import Session
+from grading_class import TINY
 
 SECRET = b"s" * 32
 RIGHT = """import numpy as np

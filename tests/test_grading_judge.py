@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from grading_class import TINY
-from test_grading_assignment import SECRET
 
 from attention_grading import Assignment, Mistake, Part, Question
 from attention_grading.judge import Answer, here, judge, judge_all
 from attention_grading.release import run_master
+from grading_class import TINY
+from test_grading_assignment import SECRET
 
 
 def question(reference=lambda v, x: 2 * x, mistakes=(), **tolerance):

@@ -6,7 +6,6 @@ import json
 import re
 
 import pytest
-from grading_class import hand_in, tiny_class
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from attention_grading.mark import (
 )
 from attention_grading.markdown import formula, to_html
 from attention_grading.standing import standing
+from grading_class import hand_in, tiny_class
 
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 ROSTER = [

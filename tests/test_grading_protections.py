@@ -11,10 +11,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-import hostile
 import numpy as np
 import pytest
 
+import hostile
 from attention_grading import Problem, sandbox
 from attention_grading.machine import Machine, machine, remedy
 from attention_grading.protections import protections, require

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from grading_class import TINY, make_class
 
 from attention_grading import Problem
 from attention_grading.assignment import Assignment
 from attention_grading.release import PLACEHOLDER, STUB, release, released, run_master, write_page
+from grading_class import TINY, make_class
 
 ROSTER = "student_id,name,language\ns1,张三,zh\ns2,Li,en\ns3,王五,both\ns4,Mia,\n"
 

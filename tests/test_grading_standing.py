@@ -6,7 +6,6 @@ import math
 import shutil
 
 import pytest
-from grading_class import TINY, Here, collect, right, tiny_class, unstable
 
 from attention_grading import Assignment, Classroom, Problem
 from attention_grading import grade as grading
@@ -14,6 +13,7 @@ from attention_grading.classroom import read_json, write, write_json
 from attention_grading.grade import grade
 from attention_grading.release import release
 from attention_grading.standing import STATUSES, standing, status, table, width
+from grading_class import TINY, Here, collect, right, tiny_class, unstable
 
 IDS = {"2024001": "王小明", "2024002": "Zoë O’Neill", "a/b": "=1+1", "２０": "欧阳娜娜", "e": "Ali", "f": "Bo"}
 

@@ -8,10 +8,10 @@ import itertools
 import warnings
 
 import pytest
-import test_attention_mechanism as tests
 
 import attention_mechanism as am
 import mutants
+import test_attention_mechanism as tests
 
 # Bug reports of the field: implementations (A…), shape conventions (C6), √d or d (C7), and all kinds of inputs (E).
 # The sentence of each mutant says what goes wrong.

@@ -4,10 +4,10 @@ import re
 
 import nbformat
 import pytest
-from test_site import CHAPTER, HAN, VIEWS
 
 from attention_colours import DARK, LIGHT
 from conftest import READY, ROOT
+from test_site import CHAPTER, HAN, VIEWS
 
 NOTEBOOK = nbformat.read(ROOT / "book" / "02_derivation.ipynb", as_version=4)
 CODE = [c.source for c in NOTEBOOK.cells if c.cell_type == "code" and "jupyter-only" not in c.metadata.get("tags", [])]

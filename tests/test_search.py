@@ -8,10 +8,10 @@ from urllib.parse import unquote
 
 import pytest
 from bs4 import BeautifulSoup
-from test_attention_colours import contrast
 
 from conftest import SITE, STORAGE_DENIED, run
 from section_search import add_twins, formula, names, sections, traditional
+from test_attention_colours import contrast
 from typeset_math import typeset
 
 D, R = "02_derivation.html#", "references.html#"

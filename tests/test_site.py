@@ -1,4 +1,4 @@
-"""The built site in a real browser.  The tests share the visits to each page of each view: at a desk, on a phone."""
+"""The built site in a real browser.  The tests share the visits to each page of each view (conftest.py)."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from attention_mechanism import softmax
 from attention_widgets import AttentionCalculator
 from bilingual import LANGS, cell_lang, headings
 from build_site import SOURCES, digest
-from conftest import READY, ROOT, SITE, STORAGE_DENIED
+from conftest import PHONE, READY, ROOT, SITE, STORAGE_DENIED
 from trim_site import pages
 
 VIEWS = ["zh", "en", "both"]
@@ -25,38 +25,7 @@ SECTION = "first-example-three-unit-vectors"
 HAN = re.compile("[\u3400-\u9fff]")
 LOADS = re.compile(r'<(?:script|img|iframe|source|link rel="(?:stylesheet|preload|icon)")\b[^>]*>')
 
-AT_A_DESK, ON_A_PHONE, IN_THE_CALCULATOR = (
-    (ROOT / "tests" / f"seen_{where}.js").read_text("utf-8")
-    for where in ("at_a_desk", "on_a_phone", "in_the_calculator")
-)
-PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
-
-
-@pytest.fixture(scope="session")
-def visit(new_page, site_url):
-    """visit(page name, place) -> what a script saw there, with the page's log; each pair is visited once."""
-    places = {
-        "desk": (AT_A_DESK, {"viewport": {"width": 1300, "height": 1000}}),
-        "phone": (ON_A_PHONE, PHONE | {"color_scheme": "dark"}),
-        "light phone": (ON_A_PHONE, PHONE | {"color_scheme": "light"}),
-    }
-    open_pages, seen = {}, {}
-
-    def visit_(name, place):
-        if (name, place) not in seen:
-            script, options = places[place]
-            if place not in open_pages:
-                open_pages[place] = new_page(**options)
-            page = open_pages[place]
-            page.log.external, page.log.console, page.log.failed = [], [], []
-            page.goto(f"{site_url}/{name}", wait_until="load")
-            if page.locator('script[type="application/vnd.jupyter.widget-view+json"]').count():
-                page.wait_for_function(READY)
-            page.wait_for_load_state("networkidle")
-            seen[name, place] = page.evaluate(script) | {"log": (page.log.external, page.log.console, page.log.failed)}
-        return seen[name, place]
-
-    return visit_
+IN_THE_CALCULATOR = (ROOT / "tests" / "seen_in_the_calculator.js").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -6,11 +6,11 @@ import subprocess
 import numpy as np
 import pytest
 from PIL import Image
-from used_style import Vocabulary, used_style
 
 import attention_plots
 from conftest import node
 from trim_site import fit_style, gather_scripts, gather_style, small_picture, used_icons
+from used_style import Vocabulary, used_style
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 from fontTools import subset
-from formula_glyphs import glyphs
 from PIL import Image
+
+from formula_glyphs import glyphs
 from used_style import Vocabulary, used_style
 
 STYLE = re.compile(r'[ \t]*<link\b[^>]*\brel="stylesheet"[^>]*>\n?')

@@ -359,6 +359,46 @@ def description(doctree, pagename):
     return re.sub(r"\\sqrt\{(.*?)\}", r"√\1", first.astext()) if first else ""
 
 
+PHRASE = re.compile(r"[A-Za-z][\w’'-]*(?:[,;:]? [A-Za-z][\w’'-]*){3,}[.?!]?")
+
+NOT_PROSE = {"lang-en", "language-en", nodes.literal, nodes.literal_block, nodes.math, nodes.comment, nodes.raw}
+
+
+class EnglishPhrases(SphinxTransform):
+    """Four English words or more in a Chinese text, such as a sentence or the title of a paper, are marked as English:
+    a screen reader changes its voice, a browser its font.  Fewer words are a term."""
+
+    default_priority = 35  # when ChineseText has looked at the ends of texts
+
+    def apply(self):
+        mode = self.config.bilingual_mode
+        for text in list(self.document.findall(nodes.Text)) if mode != "en" else []:
+            around, node = set(), text.parent
+            while node is not None:
+                around |= set(node.get("classes", [])) | {type(node)}
+                node = node.parent
+            if NOT_PROSE & around or (mode == "both" and "lang-zh" not in around):
+                continue
+            parts, end = [], 0
+            for found in PHRASE.finditer(text):
+                parts += [nodes.Text(text[end : found.start()])] if found.start() > end else []
+                parts.append(nodes.inline("", found.group(), classes=[f"language-{LANGS['en']}"]))
+                end = found.end()
+            if parts:
+                i = place(text)
+                text.parent[i : i + 1] = parts + ([nodes.Text(text[end:])] if text[end:] else [])
+
+
+def mark_captions(app, pagename, templatename, context, doctree):
+    """On the view in both languages, the captions of the contents, "中文 · English", say which part is which."""
+    draw = context.get("generate_toctree_html")
+    if draw and app.config.bilingual_mode == "both":
+        zh, en = (f'<span class="lang-{lang}" lang="{tag}">' for lang, tag in LANGS.items())
+        part = rf"\1{zh}\2</span> {en}\3</span>\4"
+        caption = re.compile(r'(<span class="caption-text">)([^<]+) · ([^<]+)(</span>)')
+        context["generate_toctree_html"] = lambda **options: caption.sub(part, str(draw(**options)))
+
+
 def page_context(app, pagename, templatename, context, doctree):
     """Name the view for the templates, part the languages of a title, describe the page."""
     context["bilingual_mode"] = app.config.bilingual_mode
@@ -380,11 +420,13 @@ def setup(app):
     app.add_config_value("bilingual_mode", "both", "env")
     app.connect("source-read", source_read)
     app.connect("html-page-context", page_context)
+    app.connect("html-page-context", mark_captions, priority=900)  # after the theme has put its functions there
     app.connect("build-finished", downloads)
     app.add_transform(StableAnchors)
     app.add_transform(DropOther)
     app.add_transform(Callouts)
     app.add_transform(Solutions)
     app.add_transform(ChineseText)
+    app.add_transform(EnglishPhrases)
     app.add_transform(PairBlocks)
     return {"version": "0.1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -109,7 +109,10 @@ def card(app, slug):
         if line and not meanings:
             head += [nodes.Text(" "), *line[0].deepcopy().children]
         meanings.append(nodes.paragraph("", "", *meaning.deepcopy().children, classes=block["classes"]))
-    more = trim_pair(MORE, app.config.bilingual_mode).replace(" | ", " · ")
+    more = trim_pair(MORE, app.config.bilingual_mode)
+    if app.config.bilingual_mode == "both":
+        parts = zip(LANGS.values(), more.split(" | "), strict=True)
+        more = " · ".join(f'<span lang="{tag}">{part}</span>' for tag, part in parts)
     text = "".join(app.builder.render_partial(p)["fragment"] for p in [head, *meanings])
     return (
         f'<div popover class="term-card" id="term-{slug}" role="dialog" tabindex="-1" '
