@@ -131,6 +131,13 @@ export function verdict(state) {
   ];
 }
 
+/** What the verdict may come to: no value makes it longer than these. */
+function verdicts() {
+  const each = (name, values, states) => states.flatMap((state) => values.map((value) => ({ ...state, [name]: value })));
+  const signs = [-0.95, 0, 0.95], yes = [false, true], names = { rho: signs, mu_q: signs, mu_k: signs, tied: yes, repeated: yes, d_k: WIDTHS.slice(-2) };
+  return Object.entries(names).reduce((states, [name, values]) => each(name, values, states), [{}]).map(verdict);
+}
+
 // ---------------------------------------------------------------- picture and table
 const WIDTH = 346, LEFT = 14, RIGHT = 332, TOP = 34, BASE = 150, BINS = 64;
 const LINES = [["定理", "theorem"], ["预测", "predicted"], ["模拟", "simulated"]];
@@ -229,7 +236,7 @@ const describe = ([, mean, seenMean], [, variance, seenVariance]) => say(
 function render({ model, el }) {
   const now = () => Object.fromEntries(STATE.map((name) => [name, model.get(name)]));
   const commit = committer(model), start = now(), said = messages(), fixtures = controls(commit), shape = distribution(), table = numbers();
-  const outcome = sentence(true);
+  const outcome = sentence(verdicts(), true);
   let seed = SEED, drawn = sums(SAMPLES, seed);
 
   function draw() {

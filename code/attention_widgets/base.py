@@ -165,9 +165,12 @@ def still_table(x, heading, names, columns, rows, wide):
 
 
 def still_frame(title, width, height, content):
-    """A still SVG around what is drawn in it; the title is "中文 | English"."""
+    """A still SVG around what is drawn in it; the title is "中文 | English".
+
+    Its letters are never smaller than 10.6 pixels: on a phone it is wider than the page, which lets it scroll.
+    """
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" fill="currentColor" '
-        f'font-size="13" font-family="system-ui, sans-serif" style="width:100%;max-width:{width}px;height:auto">'
+        f'font-size="13" font-family="system-ui, sans-serif" style="width:100%;min-width:{0.82 * width:.0f}px;max-width:{width}px;height:auto">'
         f'<title class="nohighlight">{html.escape(title)}</title>{content}</svg>'
     )

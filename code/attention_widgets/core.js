@@ -62,15 +62,23 @@ export function words(tag, zh, en, symbol = "", role = "") {
   return html(tag, {}, ...spans.flatMap((span, i) => (i ? [" ", span] : [span])));
 }
 
-/** A paragraph whose words change: show(zh, en) writes those of the page's languages, with subscripts if `low`. */
-export function sentence(low = false) {
-  const node = Object.assign(words("p", " ", " "), { className: "attn-verdict" }), spans = [...node.children];
-  return { node, show: (...texts) => spans.forEach((span) => {
-    const text = texts[span.lang === "en" ? 1 : 0];
-    if (!low) return write(span, text);
-    if (span.written === text) return;
-    span.textContent = span.written = text;
-    subscripts(span);
+/** How much room a text takes, in halves of a Chinese character. */
+const room = (text) => [...text].reduce((sum, letter) => sum + (letter < "\u2e80" ? 1 : 2), 0);
+
+/** A paragraph whose words change: show(zh, en) writes those of the page's languages, with subscripts if `low`.
+    Its place is always as high as its longest text: the two longest of `cases`, each [zh, en], stand in it unseen. */
+export function sentence(cases, low = false) {
+  const node = Object.assign(words("p", "", ""), { className: "attn-verdict" });
+  const places = [...node.children].map((span) => {
+    const language = span.lang === "en" ? 1 : 0, texts = new Set(cases.map((both) => both[language].replaceAll("_", "")));
+    [span.dataset.longest, span.dataset.second = ""] = [...texts].sort((a, b) => room(b) - room(a));
+    return { language, text: span.appendChild(html("span")), isNew: differs() };
+  });
+  return { node, show: (...both) => places.forEach(({ language, text, isNew }) => {
+    if (!low) return write(text, both[language]);
+    if (!isNew(both[language])) return;
+    text.textContent = both[language];
+    subscripts(text);
   }) };
 }
 

@@ -57,6 +57,10 @@ export function verdict(state, block) {
   return [`${where}：${rule[0]}${zh}`, `${where}: ${rule[1]} ${en}`];
 }
 
+/** What the verdict may come to: no state makes it longer than these. */
+const verdicts = (block) => LENGTHS.flatMap((n) => [768, 12288].flatMap((d_model) => [false, true].flatMap((by_rows) => [false, true].map((output_projection) =>
+  verdict({ n, d_model, n_head: 96, dtype: "float32", output_projection, by_rows }, block)))));
+
 // ---------------------------------------------------------------- pictures
 const WIDTH = 346;
 const partNames = () => [say("投影", "projections"), "QKᵀ + AV", say("合计", "sum")];
@@ -208,7 +212,7 @@ function render({ model, el }) {
   const now = () => Object.fromEntries(STATE.map((name) => [name, model.get(name)]));
   const commit = committer(model), start = now(), block = model.get("_block"), said = messages(), fixtures = controls(commit, now);
   const pictures = [curves(), shares(), amounts()], [curve, ...rest] = pictures.map(({ figure }) => figure);
-  const outcome = sentence(), note = Object.assign(wordsWithSubscripts("p", ...NOTE), { className: "attn-note" });
+  const outcome = sentence(verdicts(block)), note = Object.assign(wordsWithSubscripts("p", ...NOTE), { className: "attn-note" });
   const reset = html("div", { className: "attn-bar" }, button("重置", "Reset", () => commit(start)));
   const panes = (...nodes) => html("div", { className: "attn-panes" }, ...nodes);
   const root = html("div", { className: "attn-widget attn-laboratory attn-cost" }, panes(html("div", {}, ...fixtures.nodes, reset), curve), outcome.node, panes(...rest), note, said.told);

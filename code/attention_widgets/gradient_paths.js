@@ -80,6 +80,9 @@ export function silence(G) {
     `L does not depend on the output of query ${none.join(" or ")}: the matching rows of dA, D and dQ are exactly 0, and keys and values get no gradient from there.`];
 }
 
+/** What `silence` may say of n queries. */
+const silences = (n) => Array.from({ length: 2 ** n }, (_, bits) => silence(Array.from({ length: n }, (_, i) => [(bits >> i) & 1])));
+
 // ---------------------------------------------------------------- pictures
 const FIGURES = [
   ["dV", "值的梯度", "gradient of the values", "G → dV = AᵀG", "v"],
@@ -157,7 +160,7 @@ function render({ model, el }) {
   const path = lossPicture();
   const table = numberTable(["损失", "loss", "L = Σ G ⊙ Z"], [["数值", "value"], ["变化", "change"]],
     [words("th", "之前", "before"), words("th", "○ 之后，预测", "○ after, predicted", "L − η‖∇L‖²"), words("th", "● 之后，实际", "● after, actual")]);
-  const sum = html("p"), meaning = html("p"), zeros = sentence();
+  const sum = html("p"), meaning = html("p"), zeros = sentence(silences(Q.length));
   const reset = button("重置", "Reset", () => commit({ G: start.G, step: start.step }));
 
   function point() {

@@ -86,7 +86,8 @@ function render({ model, el }) {
   const heads = html("fieldset", { className: "attn-switches" }, words("legend", "头", "heads"), ...switches.map(({ row }) => row));
   const column = (...nodes) => html("div", { className: "attn-column" }, ...nodes);
   const panes = html("div", { className: "attn-panes" }, column(heads, attended.figure), column(output.figure));
-  const outcome = sentence(), note = Object.assign(words("p", ...NOTE), { className: "attn-note" });
+  const on = (bits) => HEADS.map((_, r) => Boolean((bits >> r) & 1)), name = (token) => `“${token}”`;
+  const outcome = sentence(tokens.flatMap((token) => Array.from({ length: 2 ** HEADS.length }, (_, bits) => verdict(name(token), on(bits), 1)))), note = Object.assign(words("p", ...NOTE), { className: "attn-note" });
   const matrices = html("div", { className: "attn-small" }, ...pictures.map(({ figure }) => figure));
   const root = html("div", { className: "attn-widget attn-head-mixer" }, bar(query.row, reset), outcome.node, panes, matrices, note, said.told);
 
@@ -94,7 +95,7 @@ function render({ model, el }) {
     const [i, on] = now(), parts = contributions.map((rows) => rows[i]), y = mixture(parts, on);
     return { y, parts: parts.map((part, r) => (on[r] ? part : part.map(() => 0))), moved: distance(y, output.all[i]) };
   }
-  const told = (moved) => verdict(`“${tokens[now()[0]]}”`, now()[1], moved);
+  const told = (moved) => verdict(name(tokens[now()[0]]), now()[1], moved);
 
   function draw() {
     const [i, on] = now(), { y, parts, moved } = results();

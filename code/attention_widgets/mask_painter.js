@@ -70,6 +70,17 @@ export function verdict(state, { moved, later }, tokens) {
   return [said.map(([zh]) => zh).join(""), said.map(([, en]) => en).join(" ")];
 }
 
+/** What the verdict may come to: the first rows see everything, the others nothing, or the first row alone looks ahead. */
+function verdicts(start) {
+  const { tokens } = start, n = tokens.length, whole = (keep) => Array(n).fill(keep);
+  const masks = [...tokens, ""].map((_, k) => tokens.map((_, i) => whole(i < k)));
+  masks.push([whole(true), ...causalMask(n, n, 0).slice(1, -1), whole(false)].slice(-n));
+  return masks.map((mask) => {
+    const state = { causal: true, n_real: n - 1, offset: 0, changed: true, mask };
+    return verdict(state, results(start, state), tokens);
+  });
+}
+
 // ---------------------------------------------------------------- the mask
 /** The mask as buttons, pressed = may attend; arrows move, space toggles. toggleCell(p, j) gets the positions of query and key. */
 function grid(tokens, toggleCell) {
@@ -188,7 +199,7 @@ function render({ model, el }) {
   const scores = matrix(tokens, tokens, ["缩放分数", "scaled scores", "S̃ + M"], "plain");
   const weights = matrix(tokens, tokens, ["注意力权重", "attention weights", "A", "a"], "a", share);
   const output = matrix(tokens, V[0].map((_, c) => `z[${c}]`), ["输出", "output", "Z = A V", "z"], "z");
-  const leaks = leakTable(tokens), outcome = sentence();
+  const leaks = leakTable(tokens), outcome = sentence(verdicts(start));
   const caption = words("figcaption", "掩码", "mask", "B");
   const mask = html("figure", {}, caption, painted.table);
   const panes = (...nodes) => html("div", { className: "attn-panes" }, ...nodes);

@@ -64,6 +64,10 @@ export function verdict({ names, v }, { factor, identity }, { scores, weights })
     `${first[1]} The dot scores differ ${dots[1]}, the additive ones ${additive[1]}; these cannot leave ±${plain(bound(v))}.`];
 }
 
+/** What the verdict comes to all around, for short queries and long ones. */
+const verdicts = (start) => [0, 0.5, 1, 3, LONGEST].flatMap((factor) => Array.from({ length: 24 }, (_, i) => 15 * i).flatMap((direction) =>
+  [false, true].map((identity) => ({ factor, direction, identity })))).map((state) => verdict(start, state, compare(start, state)));
+
 /** The query and the keys as arrows on a round disc, with their components; a query that is too long runs off the rim. */
 function disc({ names, h, s: given }) {
   const made = picture(346, 164, "查询与键", "query and keys"), { node } = made, [x0, y0, rim] = [82, 82, 80], longest = 58;
@@ -152,7 +156,7 @@ function render({ model, el }) {
   const reset = button("重置", "Reset", () => commit({ factor: 1, direction: start.direction, identity: false }));
   const arrows = disc(start), about = notes(start), limit = bound(start.v);
   const panels = KINDS.map((kind, i) => panel(kind, names, about[i].node, i === 3 ? limit : undefined));
-  const outcome = sentence(), note = Object.assign(words("p", ...NOTE), { className: "attn-note" });
+  const outcome = sentence(verdicts(start)), note = Object.assign(words("p", ...NOTE), { className: "attn-note" });
   const bar = (...nodes) => html("div", { className: "attn-bar" }, ...nodes), panes = (...nodes) => html("div", { className: "attn-panes" }, ...nodes);
   const controls = html("div", {}, factor.row, direction.row, bar(identity.row, reset));
   const root = html("div", { className: "attn-widget attn-laboratory attn-scores" }, panes(arrows.figure, controls), outcome.node, panes(...panels.map(({ figure }) => figure)), note, said.told);

@@ -188,6 +188,11 @@ export function verdict(state) {
   ];
 }
 
+/** What the verdict may come to: sizes with many digits, each part ahead, and a length that never makes up for it. */
+const VERDICTS = [true, false].flatMap((self_attention) => [[3072, 4096, 1024, 768, 768], [768, 4096, 1024, 768, 768], [3072, 1536, 768, 7, 768], [11, 11, 1024, 13, 7]]
+  .flatMap(([n_q, n_k, d_model, d_k, d_v]) => [true, false].map((output_projection) =>
+    verdict({ n_q, n_k: self_attention ? n_q : n_k, d_model, d_k, d_v, self_attention, output_projection }))));
+
 const RULE = ["所有矩阵用同一个比例：高是行数，宽是列数。带 * 的边太细，画粗了才看得见。两段括线标出必须相等的边。只有边框的矩阵是参数。",
   "All matrices share one scale: height is rows, width is columns. A side marked * would be too thin to see and is drawn thicker. The two brackets mark sides that must agree. Outlined matrices are parameters."];
 const COUNTED = ["(m×p)(p×n) 的乘积要做 m·p·n 次乘法。占比和合计只算乘法，不算加法、除法和指数。",
@@ -226,7 +231,7 @@ function controls(commit, now, start) {
 function render({ model, el }) {
   const now = () => Object.fromEntries(STATE.map((name) => [name, model.get(name)]));
   const { told, tell } = messages(), fixtures = controls(committer(model), now, now()), drawn = steps(), numbers = table();
-  const outcome = sentence(true);
+  const outcome = sentence(VERDICTS, true);
   const grid = html("div", { className: "attn-panes" }, ...drawn.map(({ figure }) => figure));
   const [rule, counted] = [RULE, COUNTED].map((given) => Object.assign(wordsWithSubscripts("p", ...given), { className: "attn-note" }));
   const root = html("div", { className: "attn-widget attn-tracer" }, ...fixtures.nodes, outcome.node, grid, rule, numbers.node, counted, told);

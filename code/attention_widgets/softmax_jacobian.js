@@ -118,7 +118,7 @@ function render({ model, el }) {
   const matrix = matrixPicture(n, (j) => commit({ raised: j })), arrows = arrowPicture(n);
   const heads = [["现在", "now", "a", "a"], ["J 的这一列", "column of J"], ["预测变化", "predicted", `J · ${RISE}/τ`], ["实际变化", "actual"]];
   const table = numberTable(["权重", "weight"], heads, names.map((textContent) => html("th", { textContent })));
-  const outcome = sentence();
+  const outcome = sentence([verdict(start)]);
   const note = (texts) => Object.assign(words("p", ...texts), { className: "attn-note" });
   const panes = html("div", { className: "attn-panes" }, moved.node, weights.figure, matrix.figure, arrows.figure);
   const root = html("div", { className: "attn-widget attn-jacobian" }, moved.bar, panes, outcome.node, table.node, note(MEANING), note(limits(n)), told);
