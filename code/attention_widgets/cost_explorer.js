@@ -152,7 +152,7 @@ function shares() {
 /** Three amounts of memory on a logarithmic ruler; a ring where all weights would be, if only some are held. */
 function amounts() {
   const made = picture(WIDTH, 152, "内存（对数刻度，每格 32 倍）", "memory (logarithmic, each step 32-fold)"), { node } = made;
-  const left = 14, right = 332, base = 132, x = (bytes) => left + ((Math.log2(bytes) - 10) / 33) * (right - left); // 1 KiB to 8 TiB
+  const left = 18, right = 332, base = 132, x = (bytes) => left + ((Math.log2(bytes) - 10) / 33) * (right - left); // 1 KiB to 8 TiB
   for (let p = 10; p <= 43; p += 5) {
     node.append(svg("line", { x1: x(2 ** p), x2: x(2 ** p), y1: 0, y2: base, class: "attn-grid" }));
     if (p % 10 === 0) node.append(svg("text", { x: x(2 ** p), y: base + 15, "text-anchor": "middle", class: "attn-tick" }, size(2 ** p)));

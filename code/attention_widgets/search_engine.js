@@ -57,7 +57,7 @@ function plane(zh, en, symbols) {
     line([i, -REACH], [i, REACH], i ? "attn-grid" : "attn-axis");
     line([-REACH, i], [REACH, i], i ? "attn-grid" : "attn-axis");
     tick(fixed(i, 0), place([i, 0])[0], TOP + SIDE + 14, "middle");
-    tick(fixed(i, 0), MID - SIDE / 2 - 6, place([0, i])[1] + 4, "end");
+    tick(fixed(i, 0), MID - SIDE / 2 - 4, place([0, i])[1] + 4, "end");
   }
   const across = svg("text", { x: MID + SIDE / 2, y: TOP + SIDE + 32, "text-anchor": "end" });
   const up = svg("text", { x: MID, y: 13, "text-anchor": "middle" });
