@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from conftest import READY
+
+from conftest import READY, ROOT
 
 # Each page with sliders, and the most records of changes that one step of any of its sliders may leave.
 PAGES = {
@@ -15,38 +16,7 @@ PAGES = {
     "07_rnn_to_attention": 90,
     "08_cost_and_memory": 40,
 }
-STEP = """(widget) => {
-  const reads = [], changes = [], steps = [], [proto, html] = [Element.prototype, HTMLElement.prototype];
-  const wrap = (owner, name) => {
-    const old = Object.getOwnPropertyDescriptor(owner, name), note = (f) => function (...a) { reads.push(name); return f.apply(this, a); };
-    Object.defineProperty(owner, name, old.get ? { ...old, get: note(old.get) } : { ...old, value: note(old.value) });
-    return () => Object.defineProperty(owner, name, old);
-  };
-  const undo = [...["getBoundingClientRect", "getClientRects", "clientWidth", "clientHeight", "scrollWidth", "scrollHeight"].map((name) => wrap(proto, name)),
-    ...["offsetWidth", "offsetHeight", "offsetTop", "innerText"].map((name) => wrap(html, name)), wrap(SVGGraphicsElement.prototype, "getBBox"), wrap(window, "getComputedStyle")];
-  const watch = new MutationObserver(() => {});
-  watch.observe(widget, { subtree: true, childList: true, characterData: true, characterDataOldValue: true, attributes: true, attributeOldValue: true });
-  for (const input of widget.querySelectorAll("input[type=range]:enabled")) {
-    const middle = (Number(input.min) + Number(input.max)) / 2;
-    for (const value of [input.min, middle, middle + Number(input.step)]) { // the first step may build what was not there
-      input.value = value;
-      input.dispatchEvent(new Event("input", { bubbles: true }));
-      changes.push(watch.takeRecords());
-    }
-    steps.push(changes.at(-1));
-  }
-  watch.disconnect();
-  undo.forEach((f) => f());
-  const elements = ({ addedNodes, removedNodes }) => [...addedNodes, ...removedNodes].filter((n) => n.nodeType === 1 && n.tagName !== "SUB");
-  const name = ({ target, attributeName }) => `${(target.parentNode ?? target).outerHTML?.slice(0, 80)} ${attributeName ?? ""}`;
-  const same = (r) => (r.type === "attributes" ? r.oldValue === r.target.getAttribute(r.attributeName) : r.type === "characterData" && r.oldValue === r.target.data);
-  return {
-    reads,
-    most: Math.max(0, ...steps.map((records) => records.length)),
-    built: changes.flat().flatMap(elements).map((node) => node.outerHTML.slice(0, 80)),
-    idle: steps.flat().filter(same).map(name),
-  };
-}"""
+STEP = (ROOT / "tests" / "seen_in_a_step.js").read_text("utf-8")
 
 
 @pytest.mark.parametrize("chapter", PAGES)

@@ -174,6 +174,7 @@ def still_frame(title, width, height, content):
     """
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" fill="currentColor" '
-        f'font-size="13" font-family="system-ui, sans-serif" style="width:100%;min-width:{0.82 * width:.0f}px;max-width:{width}px;height:auto">'
+        f'font-size="13" font-family="system-ui, sans-serif" '
+        f'style="width:100%;min-width:{0.82 * width:.0f}px;max-width:{width}px;height:auto">'
         f'<title class="nohighlight">{html.escape(title)}</title>{content}</svg>'
     )
