@@ -201,3 +201,14 @@ def test_an_example_that_is_not_there_changes_nothing():
     with pytest.raises(ValueError, match="example 9 was asked for"):
         widget.example = 9
     assert widget.example == 0 and widget.tokens == ["I", "love", "NN"]
+
+
+@pytest.mark.parametrize("bad", ["a\x07", "two\nlines", "\ud800"])
+def test_a_name_that_no_picture_can_hold_is_refused(bad):
+    with pytest.raises(ValueError, match="tokens must be of letters that can be shown"):
+        aw.HeadMixer(["a", bad, "a"])
+
+
+def test_true_is_no_number():
+    with pytest.raises(ValueError, match="scores must be a list of numbers"):
+        aw.SoftmaxJacobian([True, False])

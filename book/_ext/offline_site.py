@@ -55,6 +55,8 @@ def page(app, pagename, templatename, context, doctree):
     if tag is None:
         return
     widgets = json.loads(tag.attributes["body"])
+    read = {key: model for key, model in widgets["state"].items() if model["model_name"] != "LayoutModel"}
+    widgets["state"] = read  # the host has no use for the layouts
     states, styles = {key: model["state"] for key, model in widgets["state"].items()}, set()
     stills = {key: state.pop("still", None) for key, state in states.items()}
     for state in states.values():  # the style of a widget is that of the page: once is enough

@@ -1,4 +1,4 @@
-"""Sphinx extension: what the theme says, where its own translation is missing, and in both languages on the view `both`."""
+"""Sphinx extension: what the theme says, where its translation is missing, and in two languages on the view `both`."""
 
 from gettext import NullTranslations
 

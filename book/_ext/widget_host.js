@@ -1,5 +1,6 @@
 // Mounts anywidget front-end modules (https://anywidget.dev/en/afm/) from the widget state that MyST-NB writes into
 // the page.  No kernel, no require.js, no request.  A widget that cannot start leaves its still picture in place.
+// Who changes the language finds the widgets as he left them; who loads the page again finds them as they were made.
 (() => {
   "use strict";
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
@@ -10,6 +11,7 @@
     constructor({ state, buffers = [] }) {
       this.state = state;
       this.listeners = {};
+      this.moved = {}; // what the reader has changed
       for (const { path, data } of buffers) {
         const owner = path.slice(0, -1).reduce((o, k) => o[k], state);
         owner[path.at(-1)] = new DataView(Uint8Array.from(atob(data), (c) => c.charCodeAt(0)).buffer);
@@ -18,7 +20,7 @@
     get(key) { return this.state[key]; }
     set(key, value) {
       if (Object.is(this.state[key], value)) return;
-      this.state[key] = value;
+      this.state[key] = this.moved[key] = value;
       for (const f of [...(this.listeners["change:" + key] ?? [])]) f();
     }
     save_changes() {}
@@ -48,6 +50,24 @@
     await widget.render({ model, el, signal });
     tag.previousElementSibling.hidden = true; // the still picture
     tag.after(el);
+    return model;
+  }
+
+  const KEPT = `widgets of ${location.pathname.split("/").pop()}`; // the same page in each view
+
+  /** Keep what was moved for the page in the other language: it reads that once. */
+  function keep(widgets) {
+    sessionStorage.setItem(KEPT, JSON.stringify(widgets.map((model) => model && [model.get("_anywidget_id"), model.moved])));
+  }
+
+  /** After rendering, so that a widget's own “reset” still leads to where it began. */
+  function recall(widgets) {
+    const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
+    sessionStorage.removeItem(KEPT);
+    widgets.forEach((model, i) => {
+      const [id, moved] = kept[i] ?? [];
+      if (model && id === model.get("_anywidget_id")) for (const key of Object.keys(moved)) model.set(key, moved[key]);
+    });
   }
 
   async function main() {
@@ -61,6 +81,9 @@
     }
     const mounted = await Promise.allSettled([...document.querySelectorAll(VIEW)].map((tag) => mount(tag, models)));
     for (const { reason } of mounted) if (reason) console.error("A widget could not start:", reason);
+    const widgets = mounted.map(({ value }) => value);
+    recall(widgets);
+    addEventListener("click", (event) => event.target.closest?.(".lang-switch a") && keep(widgets), true);
     document.documentElement.dataset.widgets = "ready";
   }
   main();

@@ -1,4 +1,4 @@
-import { button, committer, fixed, html, interval, listSlider, live, messages, outline, picture, say, slider, subscripts, svg, toggle, words, wordsWithSubscripts, write } from "./core.js";
+import { button, committer, fixed, html, interval, listSlider, live, messages, outline, picture, say, sentence, set, slider, subscripts, svg, toggle, words, wordsWithSubscripts, write } from "./core.js";
 
 export const WIDTHS = [4, 16, 64, 256];
 export const SAMPLES = 1000; // pairs of vectors
@@ -131,6 +131,13 @@ export function verdict(state) {
   ];
 }
 
+/** What the verdict may come to: no value makes it longer than these. */
+function verdicts() {
+  const each = (name, values, states) => states.flatMap((state) => values.map((value) => ({ ...state, [name]: value })));
+  const signs = [-0.95, 0, 0.95], yes = [false, true], names = { rho: signs, mu_q: signs, mu_k: signs, tied: yes, repeated: yes, d_k: WIDTHS.slice(-2) };
+  return Object.entries(names).reduce((states, [name, values]) => each(name, values, states), [{}]).map(verdict);
+}
+
 // ---------------------------------------------------------------- picture and table
 const WIDTH = 346, LEFT = 14, RIGHT = 332, TOP = 34, BASE = 150, BINS = 64;
 const LINES = [["定理", "theorem"], ["预测", "predicted"], ["模拟", "simulated"]];
@@ -171,8 +178,8 @@ function distribution() {
     const [mean, deviation] = intervals[1], reach = reachOf(mean, deviation);
     const x = (value) => (LEFT + RIGHT) / 2 + (value / reach) * 2 * quarter;
     const counts = histogram(list, reach * root, BINS), left = list.length - counts.reduce((a, b) => a + b);
-    shape.setAttribute("d", outline(counts, { left: LEFT, wide: (RIGHT - LEFT) / BINS, base: BASE, high: BASE - TOP - 6 }));
-    lines.forEach((line, i) => line.setAttribute("d", interval(x(intervals[i][0] - intervals[i][1]), x(intervals[i][0] + intervals[i][1]), BASE + 32 + 32 * i)));
+    set(shape, { d: outline(counts, { left: LEFT, wide: (RIGHT - LEFT) / BINS, base: BASE, high: BASE - TOP - 6 }) });
+    lines.forEach((line, i) => set(line, { d: interval(x(intervals[i][0] - intervals[i][1]), x(intervals[i][0] + intervals[i][1]), BASE + 32 + 32 * i) }));
     for (const { step, above, below } of ticks) {
       write(above, number((step * reach * root) / 2, 0));
       write(below, number((step * reach) / 2, 0));
@@ -229,7 +236,7 @@ const describe = ([, mean, seenMean], [, variance, seenVariance]) => say(
 function render({ model, el }) {
   const now = () => Object.fromEntries(STATE.map((name) => [name, model.get(name)]));
   const commit = committer(model), start = now(), said = messages(), fixtures = controls(commit), shape = distribution(), table = numbers();
-  const sentence = html("p", { className: "attn-verdict" });
+  const outcome = sentence(verdicts(), true);
   let seed = SEED, drawn = sums(SAMPLES, seed);
 
   function draw() {
@@ -242,8 +249,8 @@ function render({ model, el }) {
     fixtures.show(state);
     table.show(texts);
     shape.show(list, [[0, 1], spread({ mean, variance }), spread(seen)], root);
-    shape.describe(describe(texts[2], texts[3]));
-    sentence.replaceChildren(...wordsWithSubscripts("p", ...verdict(state)).childNodes);
+    shape.describe(() => describe(texts[2], texts[3]));
+    outcome.show(...verdict(state));
   }
 
   function sample(next) {
@@ -258,7 +265,7 @@ function render({ model, el }) {
   });
   const left = html("div", {}, ...fixtures.nodes, bar(again, reset));
   const note = Object.assign(words("p", ...NOTE), { className: "attn-note" });
-  const root = html("div", { className: "attn-widget attn-laboratory attn-assumptions" }, html("div", { className: "attn-panes" }, left, shape.figure), sentence, table.node, note, said.told);
+  const root = html("div", { className: "attn-widget attn-laboratory attn-assumptions" }, html("div", { className: "attn-panes" }, left, shape.figure), outcome.node, table.node, note, said.told);
   return live({ model, el }, root, STATE, draw, () => said.tell(say(...verdict(now())).replaceAll("_", " ")));
 }
 

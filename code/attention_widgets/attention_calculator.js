@@ -1,4 +1,4 @@
-import { attend, bars, button, choice, committer, fixed, html, legendHeight, live, messages, numberField, picture, say, scoreTable, share, slider, stacks, toggle, words } from "./core.js";
+import { attend, bars, button, choice, committer, fixed, html, legendHeight, live, messages, numberField, picture, say, scoreTable, share, slider, stacks, toggle, words, write } from "./core.js";
 
 const LEAST = 2, MOST = 6; // tokens
 const LIMIT = 99; // of a value that is typed in
@@ -44,8 +44,8 @@ function views(panes, tokens, values) {
     drawWeights(result.a);
     drawOutput(result.parts, result.z, result.z);
     numbers.show(state.scores, state.scaled ? result.seen : null, result.a);
-    weights.describe(text.a);
-    output.describe(text.z);
+    weights.describe(() => text().a);
+    output.describe(() => text().z);
   };
 }
 
@@ -68,7 +68,7 @@ function controls(model, commit) {
   const reset = button("重置", "Reset", () => load(model.get("example")));
   const root = html("span");
   const show = (state) => {
-    root.textContent = `√dₖ = ${fixed(Math.sqrt(state.d_k), 2)}`;
+    write(root, `√dₖ = ${fixed(Math.sqrt(state.d_k), 2)}`);
     example.show(model.get("example"));
     scaled.show(state.scaled);
     d_k.show(state.d_k);
@@ -100,7 +100,7 @@ function render({ model, el }) {
     : commit({ values: model.get("values").map((v, i) => v.map((old, k) => (i === j && k === c ? x : old))) });
   const fixtures = controls(model, commit);
   const reach = Math.max(6, ...model.get("examples").flatMap(({ scores }) => scores.map((s) => Math.ceil(Math.abs(s)))));
-  let shown = {}, text = {}, moveScores, fillValues, paint;
+  let shown = {}, text, moveScores, fillValues, paint;
 
   function build(tokens, values) { // only what other tokens or other values need
     const next = { rows: JSON.stringify([tokens, values[0].length]), pictures: JSON.stringify([tokens, values]) };
@@ -116,8 +116,7 @@ function render({ model, el }) {
     if (tokens.length !== scores.length || tokens.length !== values.length) return; // the other traits are on their way
     build(tokens, values);
     const result = attend(scores, values, d_k, scaled);
-    const pairs = tokens.map((token, j) => `${token} ${share(result.a[j])}`);
-    text = { a: pairs.join(", "), z: `z = [${result.z.map((x) => fixed(x)).join(", ")}]` };
+    text = () => ({ a: tokens.map((token, j) => `${token} ${share(result.a[j])}`).join(", "), z: `z = [${result.z.map((x) => fixed(x)).join(", ")}]` });
     fixtures.show(state);
     moveScores(scores, result.a);
     fillValues(values);
@@ -125,7 +124,7 @@ function render({ model, el }) {
     said.warn("");
   }
 
-  const announce = () => said.tell(say(`注意力权重：${text.a}；输出：${text.z}`, `attention weights: ${text.a}; output: ${text.z}`));
+  const announce = () => said.tell(say(`注意力权重：${text().a}；输出：${text().z}`, `attention weights: ${text().a}; output: ${text().z}`));
   return live({ model, el }, layout(fixtures, panes, said), ["example", ...PARTS], draw, announce);
 }
 

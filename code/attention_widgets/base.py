@@ -13,6 +13,7 @@ import attention_colours
 
 HERE = Path(__file__).parent
 IMPORT = 'from "./core.js";'
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # no picture in XML may hold them
 
 
 def source(name):
@@ -75,7 +76,7 @@ class Widget(anywidget.AnyWidget):
 def as_numbers(name, given, axes):
     """`given` as a float (0 axes), a list (1), rows of equal length (2) or matrices of one size (3); else Misfit."""
     try:
-        found = None if np.asarray(given).dtype.kind in "cSU" else np.asarray(given, dtype=float)
+        found = None if np.asarray(given).dtype.kind in "bcSU" else np.asarray(given, dtype=float)
     except (TypeError, ValueError, OverflowError):
         found = None
     if found is None or found.ndim != axes:
@@ -98,6 +99,8 @@ def as_names(name, given):
     names = listed(given)
     if names is None:
         raise Misfit(f"{name} must be a list of names, but it is {given!r}")
+    if bad := [each for each in names if UNPRINTABLE.search(str(each))]:
+        raise Misfit(f"{name} must be of letters that can be shown, but {bad[0]!r} has others: leave them out")
     return names
 
 
@@ -167,10 +170,12 @@ def still_table(x, heading, names, columns, rows, wide):
 def still_frame(title, width, height, content):
     """A still SVG around what is drawn in it; the title is "中文 | English".
 
-    A group, not an img: a screen reader says the numbers in a group, and nothing of an img but its title.
+    A group, not an img: a screen reader says the numbers in a group, and nothing of an img but its title.  Its letters
+    are never smaller than 10.6 pixels: on a phone it is wider than the page, which lets it scroll.
     """
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="group" fill="currentColor" '
-        f'font-size="13" font-family="system-ui, sans-serif" style="width:100%;max-width:{width}px;height:auto">'
+        f'font-size="13" font-family="system-ui, sans-serif" '
+        f'style="width:100%;min-width:{0.82 * width:.0f}px;max-width:{width}px;height:auto">'
         f'<title class="nohighlight">{html.escape(title)}</title>{content}</svg>'
     )

@@ -38,7 +38,17 @@ export function svg(tag, attributes = {}, text = "") {
 
 /** Writes a text unless it stands there already, as most do; to ask the page for it would take as long as to write it. */
 export function write(node, text) {
-  if (node.written !== text) node.textContent = node.written = text;
+  if (node.written === text) return;
+  node.written = text;
+  const only = node.childNodes.length === 1 && node.firstChild;
+  if (only?.nodeType === 3) only.data = text; // a new text node would cost more
+  else node.textContent = text;
+}
+
+/** Sets those attributes that this has not set to the same before. */
+export function set(node, attributes) {
+  const known = (node.known ??= {});
+  for (const key in attributes) if (known[key] !== attributes[key]) node.setAttribute(key, (known[key] = attributes[key]));
 }
 
 /** A test whether a key differs from the one before: what has not changed is not drawn again. */
@@ -50,6 +60,26 @@ export function words(tag, zh, en, symbol = "", role = "") {
   const spans = parts.map(([lang, textContent]) => html("span", { lang, textContent }));
   if (symbol) spans.push(html("span", { className: role && `attn-text-${role}`, textContent: symbol }));
   return html(tag, {}, ...spans.flatMap((span, i) => (i ? [" ", span] : [span])));
+}
+
+/** How much room a text takes, in halves of a Chinese character. */
+const room = (text) => [...text].reduce((sum, letter) => sum + (letter < "\u2e80" ? 1 : 2), 0);
+
+/** A paragraph whose words change: show(zh, en) writes those of the page's languages, with subscripts if `low`.
+    Its place is always as high as its longest text: the two longest of `cases`, each [zh, en], stand in it unseen. */
+export function sentence(cases, low = false) {
+  const node = Object.assign(words("p", "", ""), { className: "attn-verdict" });
+  const places = [...node.children].map((span) => {
+    const language = span.lang === "en" ? 1 : 0, texts = new Set(cases.map((both) => both[language].replaceAll("_", "")));
+    [span.dataset.longest, span.dataset.second = ""] = [...texts].sort((a, b) => room(b) - room(a));
+    return { language, text: span.appendChild(html("span")), isNew: differs() };
+  });
+  return { node, show: (...both) => places.forEach(({ language, text, isNew }) => {
+    if (!low) return write(text, both[language]);
+    if (!isNew(both[language])) return;
+    text.textContent = both[language];
+    subscripts(text);
+  }) };
 }
 
 /** "n_q" as n and a subscript, in an element whose text it was; classOf may give a subscript a class, by what stands before it. */
@@ -115,7 +145,7 @@ export function numberField(name, limit, onInput) {
   };
   const show = (value) => {
     if (input.valueAsNumber !== value) input.value = value;
-    input.ariaInvalid = "false";
+    if (input.ariaInvalid !== "false") input.ariaInvalid = "false";
   };
   return { node: input, show };
 }
@@ -137,8 +167,8 @@ export function slider(label, { key, ...range }, onInput) {
   const show = (value, text, spoken = text) => {
     current = value;
     if (Number(input.value) !== value) input.value = value;
-    output.value = text;
-    input.setAttribute("aria-valuetext", spoken);
+    write(output, text);
+    set(input, { "aria-valuetext": spoken });
   };
   return { row, show };
 }
@@ -159,7 +189,13 @@ export function messages() {
   return { told, warned, tell, warn };
 }
 
-/** A picture with a visible caption and a title; describe(text) says what it shows now. */
+const unwritten = new Map(); // descriptions of pictures: read when somebody comes to them, so a movement may end first
+function describeAll() {
+  for (const [node, text] of unwritten) write(node, text());
+  unwritten.clear();
+}
+
+/** A picture with a visible caption and a title; describe(() => text) says what it shows now. */
 export function picture(width, height, zh, en, symbol, role) {
   const [title, desc] = [svg("title", { id: fresh(), class: "nohighlight" }, say(zh, en)), svg("desc", { id: fresh(), class: "nohighlight" })];
   const node = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", class: "attn-svg" });
@@ -168,7 +204,7 @@ export function picture(width, height, zh, en, symbol, role) {
   node.append(title, desc);
   const caption = words("figcaption", zh, en, symbol, role);
   caption.ariaHidden = "true"; // the title says it already
-  return { figure: html("figure", {}, caption, node), node, describe: (text) => write(desc, text) };
+  return { figure: html("figure", {}, caption, node), node, describe: (text) => unwritten.set(desc, text) };
 }
 
 /** A text cut to the room it has. */
@@ -210,9 +246,9 @@ export function bars(node, names, { left, right, top, row, role, thick = row - 1
     return { bar, number };
   });
   return (shares) => rows.forEach(({ bar, number }, j) => {
-    bar.setAttribute("width", x(shares[j]) - left);
-    number.setAttribute("x", x(shares[j]) + 6);
-    number.textContent = share(shares[j]);
+    set(bar, { width: x(shares[j]) - left });
+    set(number, { x: x(shares[j]) + 6 });
+    write(number, share(shares[j]));
   });
 }
 
@@ -246,17 +282,15 @@ export function numberGrid(node, [rowNames, columnNames], { left, top, width = 4
       number.setAttribute("class", `attn-tick ${sign < 0 ? "attn-on-stripes" : ""}`);
       area.sign = sign;
     }
-    area.setAttribute("fill-opacity", sign && (0.35 * Math.min(1, Math.abs(x) / limit)).toFixed(3));
+    set(area, { "fill-opacity": sign && (0.35 * Math.min(1, Math.abs(x) / limit)).toFixed(3) });
     write(number, sign ? fixed(x, 3) : "0");
   };
   const show = (M, limit) => rows.forEach(({ cells, sum }, i) => {
     cells.forEach((cell, j) => fill(cell, M[i][j], limit));
     if (sums) write(sum, fixed(M[i].reduce((a, b) => a + b), 3));
   });
-  const mark = (i, j, down = 1, across = 1) => {
-    const place = { x: left + width * j, y: top + height * i, width: width * across, height: height * down };
-    for (const [key, value] of Object.entries(place)) frame.setAttribute(key, value);
-  };
+  const mark = (i, j, down = 1, across = 1) =>
+    set(frame, { x: left + width * j, y: top + height * i, width: width * across, height: height * down });
   return { show, mark, hide: () => mark(0, 0, 0, 0) };
 }
 
@@ -310,10 +344,9 @@ export function stacks(node, names, parts, { low, high, left, right, row, gap, c
     pieces.forEach((piece, j) => {
       const part = given[j][c], from = ends[part < 0];
       ends[part < 0] += part;
-      piece.setAttribute("x", x(Math.min(from, from + part)));
-      piece.setAttribute("width", x(Math.abs(part)) - x(0));
+      set(piece, { x: x(Math.min(from, from + part)), width: x(Math.abs(part)) - x(0) });
     });
-    mark.setAttribute("d", `M${x(marks[c]) - 5} ${y + 1}h10l-4 5v${row - 8}h-2v${8 - row}z`);
+    set(mark, { d: `M${x(marks[c]) - 5} ${y + 1}h10l-4 5v${row - 8}h-2v${8 - row}z` });
     write(number, fixed(totals[c]));
   });
 }
@@ -331,13 +364,14 @@ export function cells(node, rows, columns, { left, top, wide, high, role, most =
     const texts = columns.map((_, j) => text(left + wide * (j + 0.5), base, ""));
     group.append(name, ...boxes, ...shades, ...texts);
     node.append(group);
-    const isNew = columns.map(() => differs());
+    const [isDark, isFilled] = [0, 1].map(() => columns.map(() => differs()));
     return { group, name, set(j, share, content = "", fill = "") {
+      const dark = fill ? 0.4 : most * share;
       write(texts[j], content);
-      if (!isNew[j](`${share} ${fill}`)) return;
-      texts[j].setAttribute("class", fill ? "attn-hatched" : "");
+      if (isDark[j](dark)) shades[j].style.fillOpacity = dark;
+      if (!isFilled[j](fill)) return;
+      set(texts[j], { class: fill ? "attn-hatched" : "" });
       shades[j].style.fill = fill;
-      shades[j].style.fillOpacity = fill ? 0.4 : most * share;
     } };
   });
 }
@@ -392,19 +426,34 @@ export function attend(scores, values, d_k, scaled = true) {
   return { seen, a, parts, z };
 }
 
+let waiting = null; // what is to be drawn once all traits of a change are set, not after each of them
+
 /** What gives several traits of the model a new value at once. */
 export const committer = (model) => (changes) => {
+  const draws = (waiting = new Set());
   for (const [name, value] of Object.entries(changes)) model.set(name, value);
+  waiting = null;
+  draws.forEach((draw) => draw());
   model.save_changes();
 };
 
-/** Show `root`; draw now and whenever one of the traits changes; announce a movement when it is finished, not each step of it. */
+/** Show `root`; draw now and whenever one of the traits changes; announce and describe a movement when it is finished,
+    not each step of it. */
 export function live({ model, el }, root, traits, draw, announce) {
-  root.addEventListener("change", announce);
-  root.addEventListener("click", (event) => event.target.closest("button") && announce());
+  const end = () => (describeAll(), announce());
+  let rest;
+  const step = () => {
+    if (waiting) return waiting.add(step);
+    draw();
+    clearTimeout(rest);
+    rest = setTimeout(describeAll, 300); // a change from Python has no end that one hears of
+  };
+  root.addEventListener("change", end);
+  root.addEventListener("click", (event) => event.target.closest("button") && end());
   const watched = traits.map((name) => `change:${name}`);
-  watched.forEach((name) => model.on(name, draw));
+  watched.forEach((name) => model.on(name, step));
   draw();
+  describeAll();
   el.append(root);
-  return () => watched.forEach((name) => model.off(name, draw));
+  return () => watched.forEach((name) => model.off(name, step));
 }

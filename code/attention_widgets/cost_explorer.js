@@ -1,4 +1,4 @@
-import { button, choice, committer, differs, hatches, html, listSlider, live, messages, picture, say, svg, toggle, words, wordsWithSubscripts, write } from "./core.js";
+import { button, choice, committer, differs, hatches, html, listSlider, live, messages, picture, say, sentence, set, svg, toggle, words, wordsWithSubscripts, write } from "./core.js";
 
 const STATE = ["n", "d_model", "n_head", "dtype", "output_projection", "by_rows"];
 export const LENGTHS = Array.from({ length: 13 }, (_, p) => 32 * 2 ** p);
@@ -57,6 +57,10 @@ export function verdict(state, block) {
   return [`${where}：${rule[0]}${zh}`, `${where}: ${rule[1]} ${en}`];
 }
 
+/** What the verdict may come to: no state makes it longer than these. */
+const verdicts = (block) => LENGTHS.flatMap((n) => [768, 12288].flatMap((d_model) => [false, true].flatMap((by_rows) => [false, true].map((output_projection) =>
+  verdict({ n, d_model, n_head: 96, dtype: "float32", output_projection, by_rows }, block)))));
+
 // ---------------------------------------------------------------- pictures
 const WIDTH = 346;
 const partNames = () => [say("投影", "projections"), "QKᵀ + AV", say("合计", "sum")];
@@ -102,24 +106,26 @@ function curves() {
   function redraw(parts, at, output) {
     const x = across(at), y = up(parts(at)[0]);
     const path = (height) => `M${LENGTHS.map((n) => `${across(n).toFixed(2)} ${up(height(parts(n))).toFixed(2)}`).join("L")}`;
-    sum.setAttribute("d", path(([a, b]) => a + b));
-    lines.forEach((line, i) => line.setAttribute("d", path((both) => both[i])));
-    formulas.forEach((formula, i) => formula.setAttribute("y", up(parts(LENGTHS.at(-1))[i]) + 4));
+    set(sum, { d: path(([a, b]) => a + b) });
+    lines.forEach((line, i) => set(line, { d: path((both) => both[i]) }));
+    formulas.forEach((formula, i) => set(formula, { y: up(parts(LENGTHS.at(-1))[i]) + 4 }));
     write(formulas[0], `${matrices(output)}nd²`);
-    foot.setAttribute("d", `M${x} ${y}V${BASE}`);
-    ring.setAttribute("cx", x);
-    ring.setAttribute("cy", y);
-    equal.setAttribute("x", x);
+    set(foot, { d: `M${x} ${y}V${BASE}` });
+    set(ring, { cx: x, cy: y });
+    set(equal, { x });
     write(equal, `n = ${crossingName(output)} = ${at}`);
   }
   return { ...made, show({ n, d_model: d, output_projection: output }) {
-    const parts = (n) => Object.values(work(n, d, output)), at = crossing(d, output), [a, b] = parts(n).map(count);
+    const parts = (n) => Object.values(work(n, d, output)), at = crossing(d, output);
     if (isNew(`${d} ${output}`)) redraw(parts, at, output);
-    now.setAttribute("d", `M${across(n)} ${TOP}V${BASE}`);
-    nowName.setAttribute("x", across(n));
+    set(now, { d: `M${across(n)} ${TOP}V${BASE}` });
+    set(nowName, { x: across(n) });
     write(nowName, `n = ${n}`);
-    made.describe(say(`n = ${n}，d = ${d}：投影 ${a}，QKᵀ + AV ${b}；两者在 n = ${at} 相等`,
-      `n = ${n}, d = ${d}: projections ${a}, QKᵀ + AV ${b}; equal at n = ${at}`));
+    made.describe(() => {
+      const [a, b] = parts(n).map(count);
+      return say(`n = ${n}，d = ${d}：投影 ${a}，QKᵀ + AV ${b}；两者在 n = ${at} 相等`,
+        `n = ${n}, d = ${d}: projections ${a}, QKᵀ + AV ${b}; equal at n = ${at}`);
+    });
   } };
 }
 
@@ -138,18 +144,15 @@ function shares() {
     const parts = Object.values(work(n, d_model, output_projection)), sum = parts[0] + parts[1];
     const texts = [...parts, sum].map((part) => [count(part), percent(part / sum)]);
     rows.forEach((row, i) => row.forEach((node, k) => write(node, texts[i][k])));
-    pieces.forEach((piece, i) => {
-      piece.setAttribute("x", left + (i ? (parts[0] / sum) * wide : 0));
-      piece.setAttribute("width", (parts[i] / sum) * wide);
-    });
-    made.describe(texts.map((row, i) => `${names[i]} ${row.join(", ")}`).join("; "));
+    pieces.forEach((piece, i) => set(piece, { x: left + (i ? (parts[0] / sum) * wide : 0), width: (parts[i] / sum) * wide }));
+    made.describe(() => texts.map((row, i) => `${names[i]} ${row.join(", ")}`).join("; "));
   } };
 }
 
 /** Three amounts of memory on a logarithmic ruler; a ring where all weights would be, if only some are held. */
 function amounts() {
   const made = picture(WIDTH, 152, "内存（对数刻度，每格 32 倍）", "memory (logarithmic, each step 32-fold)"), { node } = made;
-  const left = 14, right = 332, base = 132, x = (bytes) => left + ((Math.log2(bytes) - 10) / 33) * (right - left); // 1 KiB to 8 TiB
+  const left = 18, right = 332, base = 132, x = (bytes) => left + ((Math.log2(bytes) - 10) / 33) * (right - left); // 1 KiB to 8 TiB
   for (let p = 10; p <= 43; p += 5) {
     node.append(svg("line", { x1: x(2 ** p), x2: x(2 ** p), y1: 0, y2: base, class: "attn-grid" }));
     if (p % 10 === 0) node.append(svg("text", { x: x(2 ** p), y: base + 15, "text-anchor": "middle", class: "attn-tick" }, size(2 ** p)));
@@ -169,11 +172,11 @@ function amounts() {
     [held, vectors, parameters].forEach((bytes, i) => {
       write(rows[i].name, names[i]);
       write(rows[i].number, texts[i]);
-      rows[i].stem.setAttribute("width", x(bytes) - left);
-      rows[i].end.setAttribute("cx", x(bytes));
+      set(rows[i].stem, { width: x(bytes) - left });
+      set(rows[i].end, { cx: x(bytes) });
     });
-    rows[0].ring.setAttribute("cx", x(all));
-    made.describe(names.map((name, i) => `${name} ${texts[i]}`).join("; "));
+    set(rows[0].ring, { cx: x(all) });
+    made.describe(() => names.map((name, i) => `${name} ${texts[i]}`).join("; "));
   } };
 }
 
@@ -192,12 +195,12 @@ function controls(commit, now) {
   const dtype = choice(words("label", "每个数", "each number"), kinds, (dtype) => commit({ dtype }));
   const output = toggle(wordsWithSubscripts("label", "计入输出投影", "count the output projection", "W_O"), (on) => commit({ output_projection: on }));
   const byRows = toggle(words("label", "按行分块", "by rows"), (on) => commit({ by_rows: on }));
-  const rows = [d, heads, dtype, output, byRows].map(({ row }) => row);
+  const rows = [d, heads, dtype, output, byRows].map(({ row }) => row), isNew = differs();
   const show = (state) => {
     n.show(state.n);
     d.show(state.d_model);
     heads.show(state.n_head);
-    for (const option of heads.row.querySelectorAll("option")) option.disabled = state.d_model % option.value > 0;
+    if (isNew(state.d_model)) for (const option of heads.row.querySelectorAll("option")) option.disabled = state.d_model % option.value > 0;
     dtype.show(state.dtype);
     output.show(state.output_projection);
     byRows.show(state.by_rows);
@@ -209,16 +212,16 @@ function render({ model, el }) {
   const now = () => Object.fromEntries(STATE.map((name) => [name, model.get(name)]));
   const commit = committer(model), start = now(), block = model.get("_block"), said = messages(), fixtures = controls(commit, now);
   const pictures = [curves(), shares(), amounts()], [curve, ...rest] = pictures.map(({ figure }) => figure);
-  const sentence = html("p", { className: "attn-verdict" }), note = Object.assign(wordsWithSubscripts("p", ...NOTE), { className: "attn-note" });
+  const outcome = sentence(verdicts(block)), note = Object.assign(wordsWithSubscripts("p", ...NOTE), { className: "attn-note" });
   const reset = html("div", { className: "attn-bar" }, button("重置", "Reset", () => commit(start)));
   const panes = (...nodes) => html("div", { className: "attn-panes" }, ...nodes);
-  const root = html("div", { className: "attn-widget attn-laboratory attn-cost" }, panes(html("div", {}, ...fixtures.nodes, reset), curve), sentence, panes(...rest), note, said.told);
+  const root = html("div", { className: "attn-widget attn-laboratory attn-cost" }, panes(html("div", {}, ...fixtures.nodes, reset), curve), outcome.node, panes(...rest), note, said.told);
 
   function draw() {
     const state = now();
     fixtures.show(state);
     pictures.forEach(({ show }) => show(state, block));
-    sentence.replaceChildren(...words("p", ...verdict(state, block)).childNodes);
+    outcome.show(...verdict(state, block));
   }
 
   return live({ model, el }, root, STATE, draw, () => said.tell(say(...verdict(now(), block))));

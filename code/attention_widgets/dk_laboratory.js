@@ -1,4 +1,4 @@
-import { button, committer, fixed, html, interval, listSlider, live, messages, outline, picture, say, scale, share, softmax, svg, words, write } from "./core.js";
+import { button, committer, fixed, html, interval, listSlider, live, messages, outline, picture, say, scale, set, share, softmax, svg, words, write } from "./core.js";
 
 const WIDTH = 346, LEFT = 16, RIGHT = 330, MIDDLE = 173; // of the pictures
 const SIDES = [0, 1]; // without scaling, and with it
@@ -24,8 +24,8 @@ function distribution(zh, en, symbol, reach) {
   const shape = svg("path", { class: "attn-plain", "fill-opacity": 0.55 }), line = svg("path", { class: "attn-line-plain", "stroke-width": 2 });
   node.append(shape, line);
   return { ...made, show(counts, spread) {
-    shape.setAttribute("d", outline(counts, { left: MIDDLE - (counts.length / 2) * wide, wide, base: 108, high: 100 }));
-    line.setAttribute("d", interval(MIDDLE - spread * wide, MIDDLE + spread * wide, 120));
+    set(shape, { d: outline(counts, { left: MIDDLE - (counts.length / 2) * wide, wide, base: 108, high: 100 }) });
+    set(line, { d: interval(MIDDLE - spread * wide, MIDDLE + spread * wide, 120) });
   } };
 }
 
@@ -41,7 +41,7 @@ function rowOfWeights(zh, en) {
   return { ...made, show(a) {
     const slot = (RIGHT - left) / a.length, wide = Math.min(24, 0.8 * slot);
     const bar = (share, j) => `M${(left + (j + 0.5) * slot - wide / 2).toFixed(2)} ${y(0)}V${y(share).toFixed(2)}h${wide.toFixed(2)}V${y(0)}z`;
-    shape.setAttribute("d", a.map(bar).join(""));
+    set(shape, { d: a.map(bar).join("") });
     write(keys, a.length > 2 ? `j = 0 … ${a.length - 1}` : "j = 0, 1");
   } };
 }
@@ -94,8 +94,8 @@ function render({ model, el }) {
     for (const side of SIDES) {
       spreads[side].show(shown.histogram[side], shown.spread[side]);
       rows[side].show(shown.weights[side]);
-      spreads[side].describe(`${say("标准差", "standard deviation")} ${deviations[side]}`);
-      rows[side].describe(`${say("最大权重", "largest weight")} ${share(shown.largest[side])}`);
+      spreads[side].describe(() => `${say("标准差", "standard deviation")} ${deviations[side]}`);
+      rows[side].describe(() => `${say("最大权重", "largest weight")} ${share(shown.largest[side])}`);
     }
   }
 

@@ -1,4 +1,4 @@
-import { attend, button, choice, committer, dot, fixed, html, live, menu, messages, numberGrid, numberTable, picture, say, scale, slider, svg, words } from "./core.js";
+import { attend, button, choice, committer, dot, fixed, html, live, menu, messages, numberGrid, numberTable, picture, say, scale, sentence, set, slider, svg, words, write } from "./core.js";
 
 const STATE = ["G", "step"];
 const MOST = 1; // of the step size
@@ -80,6 +80,9 @@ export function silence(G) {
     `L does not depend on the output of query ${none.join(" or ")}: the matching rows of dA, D and dQ are exactly 0, and keys and values get no gradient from there.`];
 }
 
+/** What `silence` may say of n queries. */
+const silences = (n) => Array.from({ length: 2 ** n }, (_, bits) => silence(Array.from({ length: n }, (_, i) => [(bits >> i) & 1])));
+
 // ---------------------------------------------------------------- pictures
 const FIGURES = [
   ["dV", "值的梯度", "gradient of the values", "G → dV = AᵀG", "v"],
@@ -96,7 +99,7 @@ function gradientPicture([name, zh, en, symbol, role], [rows, columns], onPick) 
   const grid = numberGrid(node, [count(rows), count(columns)], { left: 24, top: 20, width: 58, role, zeros: true, sums: name === "D", onPick: (i, j) => onPick([name, i, j]) });
   return { figure, show(M) {
     grid.show(M, largest(M) || 1);
-    describe(M.map((row) => `[${row.map((x) => fixed(x, 3)).join(", ")}]`).join(", "));
+    describe(() => M.map((row) => `[${row.map((x) => fixed(x, 3)).join(", ")}]`).join(", "));
   }, mark: ([chosen, i, j]) => (chosen === name ? grid.mark(i, j) : grid.hide()) };
 }
 
@@ -114,15 +117,12 @@ function lossPicture() {
     const steps = Array.from({ length: 26 }, (_, i) => (i * MOST) / 25), after = steps.map(at);
     const least = Math.min(before - MOST * square, ...after), most = Math.max(before, ...after), span = most - least || 1;
     y = (value) => bottom - ((value - least) / span) * (bottom - top);
-    high.textContent = fixed(most, 3);
-    low.textContent = most > least ? fixed(least, 3) : "";
-    line.setAttribute("d", `M${x(0)} ${y(before)}L${x(MOST)} ${y(before - MOST * square)}`);
-    curve.setAttribute("d", `M${steps.map((step, i) => `${x(step)} ${y(after[i])}`).join("L")}`);
+    write(high, fixed(most, 3));
+    write(low, most > least ? fixed(least, 3) : "");
+    set(line, { d: `M${x(0)} ${y(before)}L${x(MOST)} ${y(before - MOST * square)}` });
+    set(curve, { d: `M${steps.map((step, i) => `${x(step)} ${y(after[i])}`).join("L")}` });
   };
-  const setStep = (step, expected, after) => [[guess, expected], [real, after]].forEach(([dot, value]) => {
-    dot.setAttribute("cx", x(step));
-    dot.setAttribute("cy", y(value));
-  });
+  const setStep = (step, expected, after) => [[guess, expected], [real, after]].forEach(([dot, value]) => set(dot, { cx: x(step), cy: y(value) }));
   return { figure, describe, setCurve, setStep };
 }
 
@@ -160,7 +160,7 @@ function render({ model, el }) {
   const path = lossPicture();
   const table = numberTable(["损失", "loss", "L = Σ G ⊙ Z"], [["数值", "value"], ["变化", "change"]],
     [words("th", "之前", "before"), words("th", "○ 之后，预测", "○ after, predicted", "L − η‖∇L‖²"), words("th", "● 之后，实际", "● after, actual")]);
-  const sum = html("p"), meaning = html("p"), zeros = html("p", { className: "attn-verdict" });
+  const sum = html("p"), meaning = html("p"), zeros = sentence(silences(Q.length));
   const reset = button("重置", "Reset", () => commit({ G: start.G, step: start.step }));
 
   function point() {
@@ -178,7 +178,7 @@ function render({ model, el }) {
     all = { G, Q, K, V, A, ...gradients };
     pull.show(G);
     figures.forEach(({ show }, i) => show(all[FIGURES[i][0]]));
-    zeros.replaceChildren(...words("p", ...silence(G)).childNodes);
+    zeros.show(...silence(G));
     path.setCurve(result.before, result.square, at);
     point();
   }
@@ -191,7 +191,7 @@ function render({ model, el }) {
     step.show(eta, fixed(eta, 2));
     path.setStep(eta, expected, after);
     table.show([[fixed(before, 3), "—"], ...[expected, after].map((L) => [fixed(L, 3), fixed(L - before, 3)])]);
-    path.describe(`η = ${fixed(eta, 2)}, L: ${fixed(before, 3)}, ${fixed(expected, 3)}, ${fixed(after, 3)}`);
+    path.describe(() => `η = ${fixed(eta, 2)}, L: ${fixed(before, 3)}, ${fixed(expected, 3)}, ${fixed(after, 3)}`);
     const losses = say(`损失 ${fixed(before, 3)}，走一步之后预测 ${fixed(expected, 3)}，实际 ${fixed(after, 3)}。`,
       `Loss ${fixed(before, 3)}; after the step, predicted ${fixed(expected, 3)}, actual ${fixed(after, 3)}.`);
     heard = isNew ? `${say(...silence(G))} ${losses}` : losses;
@@ -203,7 +203,7 @@ function render({ model, el }) {
   const source = group(words("legend", "上游梯度", "upstream gradient", "G = ∂L/∂Z", "z"), pull.node, note(PULL), part("attn-bar", reset));
   const chain = part("attn-panes", source, ...figures.map(({ figure }) => figure));
   const formula = part("attn-formula", entry.row, sum, meaning), descent = part("attn-panes", part("", step.row, table.node), path.figure);
-  const root = part("attn-widget attn-paths", chain, zeros, note(CELLS), formula, descent, told);
+  const root = part("attn-widget attn-paths", chain, zeros.node, note(CELLS), formula, descent, told);
   return live({ model, el }, root, STATE, draw, () => tell(heard));
 }
 

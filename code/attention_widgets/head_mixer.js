@@ -1,4 +1,4 @@
-import { button, cells, choice, committer, distance, fixed, html, legendHeight, live, messages, picture, say, share, stacks, svg, toggle, words } from "./core.js";
+import { button, cells, choice, committer, distance, fixed, html, legendHeight, live, messages, picture, say, sentence, set, share, stacks, svg, toggle, words } from "./core.js";
 
 const STATE = ["query", "heads"];
 export const HEADS = [["前一个词元", "previous token"], ["第一个词元", "first token"], ["同一个词", "same word"], ["全句平均", "broad average"]];
@@ -20,10 +20,7 @@ export function verdict(token, on, moved) {
 function frame(node, width, height) {
   const ring = svg("rect", { width, height, class: "attn-frame attn-line-q" });
   node.append(ring);
-  return (x, y) => {
-    ring.setAttribute("x", x);
-    ring.setAttribute("y", y);
-  };
+  return (x, y) => set(ring, { x, y });
 }
 
 /** The weights of one query in every head, each on the sentence. */
@@ -41,7 +38,7 @@ function attending(tokens) {
       row.group.classList.toggle("attn-off", !on[r]);
       move(1 + wide * query, ROW * r + 33.5);
     });
-    made.describe(weights.map((row, r) => `${say(...HEADS[r])}: ${row.map((a, j) => `${tokens[j]} ${share(a)}`).join(", ")}`).join("; "));
+    made.describe(() => weights.map((row, r) => `${say(...HEADS[r])}: ${row.map((a, j) => `${tokens[j]} ${share(a)}`).join(", ")}`).join("; "));
   } };
 }
 
@@ -55,7 +52,7 @@ function small(names, r, weights, tokens) {
   return { ...made, show(query, on) {
     move(left - 1, 2 + size * query);
     rows.forEach(({ group }) => group.classList.toggle("attn-off", !on));
-    made.describe(`${tokens[query]}: ${weights[query].map(share).join(", ")}`);
+    made.describe(() => `${tokens[query]}: ${weights[query].map(share).join(", ")}`);
   } };
 }
 
@@ -69,7 +66,7 @@ function reading(tokens, contributions) {
   const draw = stacks(made.node, names, heads, { low: 0, high, left: 104, right: 282, row: BAR, gap: 3, columns: 1, role: "z", pin: "plain" });
   return { ...made, all, show(parts, query, output) {
     draw(parts, all[query], output);
-    made.describe(names.map((name, c) => `${name} ${fixed(output[c])}`).join(", "));
+    made.describe(() => names.map((name, c) => `${name} ${fixed(output[c])}`).join(", "));
   } };
 }
 
@@ -89,15 +86,16 @@ function render({ model, el }) {
   const heads = html("fieldset", { className: "attn-switches" }, words("legend", "头", "heads"), ...switches.map(({ row }) => row));
   const column = (...nodes) => html("div", { className: "attn-column" }, ...nodes);
   const panes = html("div", { className: "attn-panes" }, column(heads, attended.figure), column(output.figure));
-  const sentence = html("p", { className: "attn-verdict" }), note = Object.assign(words("p", ...NOTE), { className: "attn-note" });
+  const on = (bits) => HEADS.map((_, r) => Boolean((bits >> r) & 1)), name = (token) => `“${token}”`;
+  const outcome = sentence(tokens.flatMap((token) => Array.from({ length: 2 ** HEADS.length }, (_, bits) => verdict(name(token), on(bits), 1)))), note = Object.assign(words("p", ...NOTE), { className: "attn-note" });
   const matrices = html("div", { className: "attn-small" }, ...pictures.map(({ figure }) => figure));
-  const root = html("div", { className: "attn-widget attn-head-mixer" }, bar(query.row, reset), sentence, panes, matrices, note, said.told);
+  const root = html("div", { className: "attn-widget attn-head-mixer" }, bar(query.row, reset), outcome.node, panes, matrices, note, said.told);
 
   function results() {
     const [i, on] = now(), parts = contributions.map((rows) => rows[i]), y = mixture(parts, on);
     return { y, parts: parts.map((part, r) => (on[r] ? part : part.map(() => 0))), moved: distance(y, output.all[i]) };
   }
-  const told = (moved) => verdict(`“${tokens[now()[0]]}”`, now()[1], moved);
+  const told = (moved) => verdict(name(tokens[now()[0]]), now()[1], moved);
 
   function draw() {
     const [i, on] = now(), { y, parts, moved } = results();
@@ -106,7 +104,7 @@ function render({ model, el }) {
     attended.show(weights.map((rows) => rows[i]), i, on);
     pictures.forEach(({ show }, r) => show(i, on[r]));
     output.show(parts, i, y);
-    sentence.replaceChildren(...words("p", ...told(moved)).childNodes);
+    outcome.show(...told(moved));
   }
 
   const announce = () => said.tell(say(...told(results().moved)));

@@ -1,4 +1,4 @@
-import { attend, button, cells, committer, differs, distance, dot, fixed, hatches, html, live, messages, picture, say, share, slider, toggle, words, write } from "./core.js";
+import { attend, button, cells, committer, differs, distance, dot, fixed, hatches, html, live, messages, picture, say, sentence, share, slider, toggle, words, write } from "./core.js";
 
 const STATE = ["causal", "n_real", "offset", "mask", "changed"];
 const HIGH = 34, TOP = 26, LEFT = 46, WIDTH = 346; // of a picture and its rows
@@ -70,6 +70,17 @@ export function verdict(state, { moved, later }, tokens) {
   return [said.map(([zh]) => zh).join(""), said.map(([, en]) => en).join(" ")];
 }
 
+/** What the verdict may come to: the first rows see everything, the others nothing, or the first row alone looks ahead. */
+function verdicts(start) {
+  const { tokens } = start, n = tokens.length, whole = (keep) => Array(n).fill(keep);
+  const masks = [...tokens, ""].map((_, k) => tokens.map((_, i) => whole(i < k)));
+  masks.push([whole(true), ...causalMask(n, n, 0).slice(1, -1), whole(false)].slice(-n));
+  return masks.map((mask) => {
+    const state = { causal: true, n_real: n - 1, offset: 0, changed: true, mask };
+    return verdict(state, results(start, state), tokens);
+  });
+}
+
 // ---------------------------------------------------------------- the mask
 /** The mask as buttons, pressed = may attend; arrows move, space toggles. toggleCell(p, j) gets the positions of query and key. */
 function grid(tokens, toggleCell) {
@@ -125,7 +136,7 @@ function matrix(tokens, columns, title, role, text = brief) {
     if (isNew(offset)) rows.forEach(({ group }, p) => (group.style.visibility = p < offset ? "hidden" : ""));
     given.forEach((row, i) => row.forEach((x, j) =>
       rows[i + offset].set(j, shade(x, i), blocked(i, j) && x !== -Infinity ? "0" : text(x), blocked(i, j) ? hatched : "")));
-    describe(given.map((row, i) => `${tokens[i + offset]}: ${row.map(text).join(", ")}`).join("; "));
+    describe(() => given.map((row, i) => `${tokens[i + offset]}: ${row.map(text).join(", ")}`).join("; "));
   };
   return { figure, draw };
 }
@@ -188,12 +199,12 @@ function render({ model, el }) {
   const scores = matrix(tokens, tokens, ["缩放分数", "scaled scores", "S̃ + M"], "plain");
   const weights = matrix(tokens, tokens, ["注意力权重", "attention weights", "A", "a"], "a", share);
   const output = matrix(tokens, V[0].map((_, c) => `z[${c}]`), ["输出", "output", "Z = A V", "z"], "z");
-  const leaks = leakTable(tokens), isNew = differs(), sentence = html("p", { className: "attn-verdict" });
+  const leaks = leakTable(tokens), outcome = sentence(verdicts(start));
   const caption = words("figcaption", "掩码", "mask", "B");
   const mask = html("figure", {}, caption, painted.table);
   const panes = (...nodes) => html("div", { className: "attn-panes" }, ...nodes);
   const note = Object.assign(words("p", ...NOTE), { className: "attn-note" });
-  const root = html("div", { className: "attn-widget attn-mask-painter" }, panes(mask, fixtures.node), sentence,
+  const root = html("div", { className: "attn-widget attn-mask-painter" }, panes(mask, fixtures.node), outcome.node,
     panes(scores.figure, weights.figure, output.figure, leaks.node), note, said.told);
 
   function draw() {
@@ -206,8 +217,7 @@ function render({ model, el }) {
     weights.draw(rows.map(({ a }) => a), offset, (a) => a, blocked);
     output.draw(rows.map(({ z }) => z), offset, (z, i) => (state.changed && moved[i] > 0 ? 1 : 0));
     leaks.show(state, found);
-    const texts = verdict(state, found, tokens);
-    if (isNew(texts[0])) sentence.replaceChildren(...words("p", ...texts).childNodes);
+    outcome.show(...verdict(state, found, tokens));
   }
 
   const announce = () => said.tell(say(...verdict(now(), results(start, now()), tokens)));

@@ -1,4 +1,4 @@
-import { button, committer, dot, fixed, html, live, messages, picture, say, scale, share, short, slider, softmax, svg, toggle, words, wordsWithSubscripts, write } from "./core.js";
+import { button, committer, dot, fixed, html, live, messages, picture, say, scale, sentence, set, share, short, slider, softmax, svg, toggle, words, wordsWithSubscripts, write } from "./core.js";
 
 const STATE = ["factor", "direction", "identity"];
 export const LONGEST = 10; // times the given s
@@ -64,6 +64,10 @@ export function verdict({ names, v }, { factor, identity }, { scores, weights })
     `${first[1]} The dot scores differ ${dots[1]}, the additive ones ${additive[1]}; these cannot leave ±${plain(bound(v))}.`];
 }
 
+/** What the verdict comes to all around, for short queries and long ones. */
+const verdicts = (start) => [0, 0.5, 1, 3, LONGEST].flatMap((factor) => Array.from({ length: 24 }, (_, i) => 15 * i).flatMap((direction) =>
+  [false, true].map((identity) => ({ factor, direction, identity })))).map((state) => verdict(start, state, compare(start, state)));
+
 /** The query and the keys as arrows on a round disc, with their components; a query that is too long runs off the rim. */
 function disc({ names, h, s: given }) {
   const made = picture(346, 164, "查询与键", "query and keys"), { node } = made, [x0, y0, rim] = [82, 82, 80], longest = 58;
@@ -79,10 +83,8 @@ function disc({ names, h, s: given }) {
     label.textContent = name;
     return (length, degrees) => {
       const end = Math.min(rim, length * unit), head = end < rim ? Math.min(9, end) : 0, [x, y] = towards(Math.min(end, longest) + along, degrees), [up, left] = towards(aside, degrees);
-      path.setAttribute("d", `M0 0H${end}m${-head} ${-head / 2}l${head} ${head / 2}l${-head} ${head / 2}`);
-      path.setAttribute("transform", `translate(${x0} ${y0}) rotate(${-degrees})`);
-      label.setAttribute("x", x0 + x - left);
-      label.setAttribute("y", y0 - y - up + 4);
+      set(path, { d: `M0 0H${end}m${-head} ${-head / 2}l${head} ${head / 2}l${-head} ${head / 2}`, transform: `translate(${x0} ${y0}) rotate(${-degrees})` });
+      set(label, { x: x0 + x - left, y: y0 - y - up + 4 });
     };
   };
   h.forEach((key, j) => arrow("k", short(names[j], 4), 11, 0)(Math.hypot(...key), angle(key)));
@@ -92,7 +94,7 @@ function disc({ names, h, s: given }) {
     query(Math.hypot(...s), degrees);
     write(rows[0], `s = ${pair(s)}`);
     write(rows[1], `|s| = ${fixed(Math.hypot(...s), 2)}`);
-    made.describe(rows.map((row) => row.textContent).join("; "));
+    made.describe(() => rows.map((row) => row.textContent).join("; "));
   } };
 }
 
@@ -118,15 +120,14 @@ function panel([zh, en], names, note, limit) {
   return { ...made, show(scores, weights, reach) {
     const unit = HALF / reach;
     ends.forEach((end, i) => write(end, fixed(i ? reach : -reach, 0)));
-    walls.forEach((wall, i) => ["x1", "x2"].forEach((x) => wall.setAttribute(x, ZERO + unit * (i ? limit : -limit))));
+    walls.map((wall, i) => [wall, ZERO + unit * (i ? limit : -limit)]).forEach(([wall, x]) => set(wall, { x1: x, x2: x }));
     rows.forEach(({ score, e, weight, a }, j) => {
-      score.setAttribute("x", ZERO + unit * Math.min(0, scores[j]));
-      score.setAttribute("width", unit * Math.abs(scores[j]));
-      weight.setAttribute("width", 60 * weights[j]);
+      set(score, { x: ZERO + unit * Math.min(0, scores[j]), width: unit * Math.abs(scores[j]) });
+      set(weight, { width: 60 * weights[j] });
       write(e, fixed(scores[j], 3));
       write(a, share(weights[j]));
     });
-    made.describe(names.map((name, j) => `${name}: ${say("分数", "score")} ${fixed(scores[j], 3)}, ${say("权重", "weight")} ${share(weights[j])}`).join("; "));
+    made.describe(() => names.map((name, j) => `${name}: ${say("分数", "score")} ${fixed(scores[j], 3)}, ${say("权重", "weight")} ${share(weights[j])}`).join("; "));
   } };
 }
 
@@ -155,10 +156,10 @@ function render({ model, el }) {
   const reset = button("重置", "Reset", () => commit({ factor: 1, direction: start.direction, identity: false }));
   const arrows = disc(start), about = notes(start), limit = bound(start.v);
   const panels = KINDS.map((kind, i) => panel(kind, names, about[i].node, i === 3 ? limit : undefined));
-  const sentence = html("p", { className: "attn-verdict" }), note = Object.assign(words("p", ...NOTE), { className: "attn-note" });
+  const outcome = sentence(verdicts(start)), note = Object.assign(words("p", ...NOTE), { className: "attn-note" });
   const bar = (...nodes) => html("div", { className: "attn-bar" }, ...nodes), panes = (...nodes) => html("div", { className: "attn-panes" }, ...nodes);
   const controls = html("div", {}, factor.row, direction.row, bar(identity.row, reset));
-  const root = html("div", { className: "attn-widget attn-laboratory attn-scores" }, panes(arrows.figure, controls), sentence, panes(...panels.map(({ figure }) => figure)), note, said.told);
+  const root = html("div", { className: "attn-widget attn-laboratory attn-scores" }, panes(arrows.figure, controls), outcome.node, panes(...panels.map(({ figure }) => figure)), note, said.told);
 
   function draw() {
     const state = now(), shown = compare(start, state), reach = roundUp(Math.max(limit, ...shown.scores.flat().map(Math.abs)));
@@ -168,7 +169,7 @@ function render({ model, el }) {
     arrows.show(shown.s, state.direction);
     panels.forEach(({ show }, i) => show(shown.scores[i], shown.weights[i], reach));
     write(about[2].formula, `e = ${KINDS[2][2]}, W = ${state.identity ? "I" : `[${start.W.map((row) => `[${row.map(plain).join(", ")}]`).join(", ")}]`}`);
-    sentence.replaceChildren(...words("p", ...verdict(start, state, shown)).childNodes);
+    outcome.show(...verdict(start, state, shown));
   }
 
   return live({ model, el }, root, STATE, draw, () => said.tell(say(...verdict(start, now(), compare(start, now())))));

@@ -1,4 +1,4 @@
-import { attend, bars, button, choice, committer, dot, fixed, html, live, messages, picture, say, scoreTable, share, short, slider, svg, toggle, words } from "./core.js";
+import { attend, bars, button, choice, committer, dot, fixed, html, live, messages, picture, say, scoreTable, set, share, short, slider, svg, toggle, words, write } from "./core.js";
 
 export const REACH = 3; // of both planes, in either direction
 const UNIT = 50, MID = 173, TOP = 22, SIDE = 2 * REACH * UNIT; // of their pictures
@@ -57,7 +57,7 @@ function plane(zh, en, symbols) {
     line([i, -REACH], [i, REACH], i ? "attn-grid" : "attn-axis");
     line([-REACH, i], [REACH, i], i ? "attn-grid" : "attn-axis");
     tick(fixed(i, 0), place([i, 0])[0], TOP + SIDE + 14, "middle");
-    tick(fixed(i, 0), MID - SIDE / 2 - 6, place([0, i])[1] + 4, "end");
+    tick(fixed(i, 0), MID - SIDE / 2 - 4, place([0, i])[1] + 4, "end");
   }
   const across = svg("text", { x: MID + SIDE / 2, y: TOP + SIDE + 32, "text-anchor": "end" });
   const up = svg("text", { x: MID, y: 13, "text-anchor": "middle" });
@@ -74,8 +74,7 @@ function letter(node, name) {
   node.append(text);
   return (point, outside, aside) => {
     const [x, y] = place(point), [ux, uy] = outward(point);
-    text.setAttribute("x", x + outside * ux - aside * uy);
-    text.setAttribute("y", y + outside * uy + aside * ux + 5);
+    set(text, { x: x + outside * ux - aside * uy, y: y + outside * uy + aside * ux + 5 });
   };
 }
 
@@ -120,19 +119,15 @@ function matching(names, at, onMove) {
   draggable(handle, node, at, onMove);
   const setKeys = (K, chosen) => {
     keys.forEach((key, j) => {
-      key.setAttribute("d", arrow(K[j]));
-      key.setAttribute("stroke-width", j === chosen ? 3.5 : 2);
+      set(key, { d: arrow(K[j]), "stroke-width": j === chosen ? 3.5 : 2 });
     });
     nameKeys(K);
   };
   const setQuery = (q, K) => {
-    K.map((k) => foot(q, k)).forEach((onto, j) => feet[j].setAttribute("d", onto ? `M${place(K[j])}L${place(onto)}` : ""));
-    query.setAttribute("d", arrow(q));
+    K.map((k) => foot(q, k)).forEach((onto, j) => set(feet[j], { d: onto ? `M${place(K[j])}L${place(onto)}` : "" }));
+    set(query, { d: arrow(q) });
     const [cx, cy] = place(q);
-    for (const circle of [ring, handle]) {
-      circle.setAttribute("cx", cx);
-      circle.setAttribute("cy", cy);
-    }
+    for (const circle of [ring, handle]) set(circle, { cx, cy });
     nameQuery(q, 0, 21); // a key may lie on the same line
   };
   return { ...made, setKeys, setQuery };
@@ -148,20 +143,14 @@ function reading(names) {
   node.append(shape, ...bands, ...squares, output);
   const nameValues = letters(node, names), nameOutput = letter(node, "z");
   const setValues = (V, chosen) => {
-    shape.setAttribute("points", hull(V).map(place).join(" "));
-    V.map(place).forEach(([x, y], j) => {
-      squares[j].setAttribute("d", `M${x - 5} ${y - 5}h10v10h-10z`);
-      squares[j].setAttribute("stroke-width", j === chosen ? 3.5 : 2);
-    });
+    set(shape, { points: hull(V).map(place).join(" ") });
+    V.map(place).forEach(([x, y], j) => set(squares[j], { d: `M${x - 5} ${y - 5}h10v10h-10z`, "stroke-width": j === chosen ? 3.5 : 2 }));
     nameValues(V);
   };
   const setOutput = (z, V, a) => {
     const [x, y] = place(z);
-    bands.forEach((band, j) => {
-      band.setAttribute("d", `M${x} ${y}L${place(V[j])}`);
-      band.setAttribute("stroke-width", 12 * a[j]);
-    });
-    output.setAttribute("d", `M${x} ${y - 9}l9 9l-9 9l-9-9z`);
+    bands.forEach((band, j) => set(band, { d: `M${x} ${y}L${place(V[j])}`, "stroke-width": 12 * a[j] }));
+    set(output, { d: `M${x} ${y - 9}l9 9l-9 9l-9-9z` });
     nameOutput(z, 0, 17);
   };
   return { ...made, setValues, setOutput };
@@ -184,7 +173,7 @@ function pointRows(legend, axes, get, set) {
   const rows = axes.map(({ zh, en }, c) => slider(words("label", zh, en), range, (x) => change(c, x)));
   const node = html("fieldset", { className: "attn-plane-rows" }, legend, ...rows.map(({ row }) => row));
   return { node, show(name = "") {
-    owner.textContent = name;
+    write(owner, name);
     rows.forEach(({ show }, c) => show(get()[c], fixed(get()[c])));
   } };
 }
@@ -244,12 +233,13 @@ function render({ model, el }) {
   const table = scoreTable(["网页", "page"], pageHeads(pages));
   const point = (row) => `[${row.map((x) => fixed(x)).join(", ")}]`;
   const each = (rows) => rows.map((row, j) => `${names[j]} ${row}`).join(", ");
-  let text = {}, shown = {};
+  const text = () => ({ a: each(now.a.map(share)), z: `z = ${point(now.z)}` });
+  let now, shown = {};
 
   function draw() {
     const state = Object.fromEntries(STATE.map((name) => [name, model.get(name)])), { query, K } = state;
     const V = state.tied ? K : state.V, { scores, seen, a, z } = search(query, K, V), chosen = moved.show(state);
-    text = { a: each(a.map(share)), z: `z = ${point(z)}` };
+    now = { a, z };
     if (K !== shown.K || chosen !== shown.chosen) match.setKeys(K, chosen);
     if (V !== shown.V || chosen !== shown.chosen) read.setValues(V, chosen);
     if (state.tied !== shown.tied) read.name(state.tied ? topics : contents);
@@ -258,13 +248,13 @@ function render({ model, el }) {
     weights.show(a);
     read.setOutput(z, V, a);
     table.show(scores, seen, a);
-    match.describe(`q = ${point(query)}; ${each(K.map(point))}`);
-    weights.describe(text.a);
-    read.describe(`${text.z}; ${each(V.map(point))}`);
+    match.describe(() => `q = ${point(query)}; ${each(K.map(point))}`);
+    weights.describe(() => text().a);
+    read.describe(() => `${text().z}; ${each(V.map(point))}`);
   }
 
   match.name(topics);
-  const announce = () => said.tell(say(`注意力权重：${text.a}；输出：${text.z}`, `attention weights: ${text.a}; output: ${text.z}`));
+  const announce = () => said.tell(say(`注意力权重：${text().a}；输出：${text().z}`, `attention weights: ${text().a}; output: ${text().z}`));
   return live({ model, el }, layout(moved, { match, weights, read, table }, said.told), STATE, draw, announce);
 }
 

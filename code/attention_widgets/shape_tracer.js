@@ -1,4 +1,4 @@
-import { button, choice, committer, differs, html, listSlider, live, messages, picture, say, subscripts, svg, toggle, words, wordsWithSubscripts, write } from "./core.js";
+import { button, choice, committer, differs, html, listSlider, live, messages, picture, say, sentence, set, subscripts, svg, toggle, words, wordsWithSubscripts, write } from "./core.js";
 
 const SIZES = ["n_q", "n_k", "d_model", "d_k", "d_v"];
 const STATE = [...SIZES, "self_attention", "output_projection"];
@@ -47,12 +47,11 @@ export function equalAt({ n_q, d_model, d_k, d_v, self_attention, output_project
 }
 
 // ---------------------------------------------------------------- numbers and symbols as text
-const NUMBERS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 9 });
-
 /** A number with thin spaces between thousands: whole if it is whole, else with two decimals or three digits. */
 export function grouped(x) {
   const rounded = Number.isInteger(x) ? x : Number(x < 1 ? x.toPrecision(3) : x.toFixed(2));
-  return NUMBERS.format(rounded).replaceAll(",", "\u202f");
+  const [whole, rest] = (rounded < 1e-6 ? rounded.toFixed(9).replace(/\.?0+$/, "") : String(rounded)).split(".");
+  return whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") + (rest ? `.${rest}` : "");
 }
 
 /** A share of the whole as a percentage; one that is close to an end, but not there, says so. */
@@ -66,7 +65,7 @@ function letter(node, symbol, attributes) {
   const mark = svg("tspan", low && { dy: -3 }, rest);
   label.append(svg("tspan", { dy: low && 3, class: base === "X" ? "attn-sub attn-source" : "attn-sub" }, low), mark);
   node.append(label);
-  return { mark: (star) => write(mark, star), move: (x, y) => label.setAttribute("transform", `translate(${x} ${y})`) };
+  return { mark: (star) => write(mark, star), move: (x, y) => set(label, { transform: `translate(${x} ${y})` }) };
 }
 
 // ---------------------------------------------------------------- pictures
@@ -86,8 +85,8 @@ function matrix(node, name, place, inner) {
   return (shape, unit) => {
     if (!isNew(`${shape} ${unit}`)) return;
     const [h, w] = shape.map((length) => Math.max(THIN, length * unit)), left = x - w / 2, top = MIDDLE - h / 2;
-    box.setAttribute("d", `M${left} ${top}h${w}v${h}h${-w}z`);
-    if (inner !== undefined) bracket.setAttribute("d", inner ? `M${left} ${top - 3}v-4h${w}v4` : `M${left - 3} ${top}h-4v${h}h4`);
+    set(box, { d: `M${left} ${top}h${w}v${h}h${-w}z` });
+    if (inner !== undefined) set(bracket, { d: inner ? `M${left} ${top - 3}v-4h${w}v4` : `M${left - 3} ${top}h-4v${h}h4` });
     sides[0].move(left - 10, MIDDLE + 4);
     sides[1].move(x, top - 12);
     sides.forEach(({ mark }, side) => mark(shape[side] * unit < THIN ? "*" : ""));
@@ -100,13 +99,12 @@ function step(zh, en, names, signs, inner = []) {
   const result = names[2], { figure, node, describe } = picture(WIDTH, HEIGHT, zh, en, result, ROLES[result]);
   const draws = names.map((name, place) => matrix(node, name, place, inner[place]));
   signs.forEach((sign, place) => letter(node, sign, { x: BETWEEN[place], y: NAMES, class: "attn-tick" }));
-  const isNew = differs();
+  const isThere = differs();
   const draw = (shape, unit, named) => {
-    figure.hidden = !shape[result];
-    if (figure.hidden) return;
+    if (isThere(result in shape)) figure.hidden = !shape[result];
+    if (!shape[result]) return;
     names.forEach((name, i) => draws[i](shape[name], unit));
-    const text = names.map((name) => `${named(name)} ${sized(shape[name])}`).join(", ");
-    if (isNew(text)) describe(text);
+    describe(() => names.map((name) => `${named(name)} ${sized(shape[name])}`).join(", "));
   };
   return { figure, draw };
 }
@@ -142,10 +140,10 @@ function stepRow(result) {
   const first = subscripts(html("th", { scope: "row", textContent: formula }), ofSource);
   const unit = zh ? [words("small", zh, en), " "] : [];
   const node = html("tr", {}, first, html("td", {}, ...sizes.flatMap((size) => [size, " "])), html("td", {}, ...unit, count), part);
-  const isNew = differs();
+  const isNew = differs(), isThere = differs();
   const draw = (shape, counts, { total }) => {
-    node.hidden = !shape[result];
-    if (node.hidden) return;
+    if (isThere(result in shape)) node.hidden = !shape[result];
+    if (!shape[result]) return;
     const texts = [...from, result].map((name) => sized(shape[name]));
     sizes.forEach((size, i) => write(size, (i === 0 ? "" : i === from.length ? "→ " : "· ") + texts[i]));
     write(count, grouped(counts[result] ?? shape[result][0] * shape[result][1]));
@@ -190,6 +188,11 @@ export function verdict(state) {
   ];
 }
 
+/** What the verdict may come to: sizes with many digits, each part ahead, and a length that never makes up for it. */
+const VERDICTS = [true, false].flatMap((self_attention) => [[3072, 4096, 1024, 768, 768], [768, 4096, 1024, 768, 768], [3072, 1536, 768, 7, 768], [11, 11, 1024, 13, 7]]
+  .flatMap(([n_q, n_k, d_model, d_k, d_v]) => [true, false].map((output_projection) =>
+    verdict({ n_q, n_k: self_attention ? n_q : n_k, d_model, d_k, d_v, self_attention, output_projection }))));
+
 const RULE = ["所有矩阵用同一个比例：高是行数，宽是列数。带 * 的边太细，画粗了才看得见。两段括线标出必须相等的边。只有边框的矩阵是参数。",
   "All matrices share one scale: height is rows, width is columns. A side marked * would be too thin to see and is drawn thicker. The two brackets mark sides that must agree. Outlined matrices are parameters."];
 const COUNTED = ["(m×p)(p×n) 的乘积要做 m·p·n 次乘法。占比和合计只算乘法，不算加法、除法和指数。",
@@ -228,10 +231,10 @@ function controls(commit, now, start) {
 function render({ model, el }) {
   const now = () => Object.fromEntries(STATE.map((name) => [name, model.get(name)]));
   const { told, tell } = messages(), fixtures = controls(committer(model), now, now()), drawn = steps(), numbers = table();
-  const sentence = html("p", { className: "attn-verdict" });
+  const outcome = sentence(VERDICTS, true);
   const grid = html("div", { className: "attn-panes" }, ...drawn.map(({ figure }) => figure));
   const [rule, counted] = [RULE, COUNTED].map((given) => Object.assign(wordsWithSubscripts("p", ...given), { className: "attn-note" }));
-  const root = html("div", { className: "attn-widget attn-tracer" }, ...fixtures.nodes, sentence, grid, rule, numbers.node, counted, told);
+  const root = html("div", { className: "attn-widget attn-tracer" }, ...fixtures.nodes, outcome.node, grid, rule, numbers.node, counted, told);
 
   function draw() {
     const state = now(), shape = shapes(state);
@@ -242,7 +245,7 @@ function render({ model, el }) {
     fixtures.show(state);
     drawn.forEach((each) => each.draw(shape, unit, named));
     numbers.draw(shape, multiplications(state), totals(state));
-    sentence.replaceChildren(...wordsWithSubscripts("p", ...verdict(state)).childNodes);
+    outcome.show(...verdict(state));
   }
 
   const announce = () => tell(say(...verdict(now())).replaceAll("_", " "));

@@ -1,4 +1,4 @@
-import { attend, button, cell, cells, committer, dot, fixed, hatches, html, live, messages, picture, say, short, svg, toggle, words, write } from "./core.js";
+import { attend, button, cell, cells, committer, dot, fixed, hatches, html, live, messages, picture, say, sentence, short, svg, toggle, words, write } from "./core.js";
 
 const STATE = ["order", "positions", "causal"];
 const LEFT = 46, TOP = 42, HIGH = 32, WIDE = 36, GAP = 12, WIDE_Z = 46, WIDTH = 346; // of a picture and its cells
@@ -64,6 +64,14 @@ export function verdict(tokens, state, moved) {
     `Noticed: ${m} of ${n} rows changed; the row of ${which} changed most, by ${difference(most)}.${m < n ? ` Unchanged: ${en.join(", ")}.` : ""}`];
 }
 
+/** What the verdict comes to in each order, with each setting. */
+function verdicts(start) {
+  const first = start.tokens.map((_, place) => place), orders = [first];
+  for (let order = otherOrder(first); !isOriginal(order); order = otherOrder(order)) orders.push(order);
+  const states = orders.flatMap((order) => [false, true].flatMap((positions) => [false, true].map((causal) => ({ order, positions, causal }))));
+  return states.map((state) => verdict(start.tokens, state, results(start, state).moved));
+}
+
 const NOTE = ["每行是一个词元，各列按同样的次序排。Δ：同一词元的输出行，现在的次序与原来的次序相比，各数之差里最大的一个。≠ 和填色的格：这一行变了（差大于 10⁻⁹；更小的只是舍入误差）。斜线格：被因果掩码屏蔽。",
   "Each row is a token; the columns follow the same order. Δ: the largest difference between this output row and the same token’s row in the original order. ≠ and filled cells: this row changed (by more than 10⁻⁹; less is rounding). Hatched: blocked by the causal mask."];
 
@@ -108,7 +116,7 @@ function panel({ tokens, W_V }, ...title) {
       const change = !moved ? "" : changed ? say(`，变了 ${by}`, `, changed by ${by}`) : say("，没变", ", unchanged");
       return `${name}: a ${numbers[0].join(", ")}, z ${numbers[1].join(", ")}${change}`;
     });
-    describe(said.join("; "));
+    describe(() => said.join("; "));
   } };
 }
 
@@ -121,13 +129,13 @@ function render({ model, el }) {
   const back = button("回到原来的次序", "back in order", () => commit({ order: original }));
   const positions = toggle(words("label", "加上位置编码", "add positional encoding", "P"), (on) => commit({ positions: on }));
   const causal = toggle(words("label", "因果掩码", "causal mask"), (on) => commit({ causal: on }));
-  const sentence = html("p", { className: "attn-verdict" });
+  const outcome = sentence(verdicts(start));
   const controls = html("fieldset", {}, words("legend", "现在的次序（⇄ 交换相邻的两个）", "current order (⇄ swaps two neighbours)"), row.node,
     html("div", { className: "attn-bar" }, another, back, positions.row, causal.row));
   const [before, after] = [panel(start, "原来的次序", "original order"), panel(start, "现在的次序", "current order")];
   const panes = html("div", { className: "attn-panes" }, before.figure, after.figure);
   const note = Object.assign(words("p", ...NOTE), { className: "attn-note" });
-  const root = html("div", { className: "attn-widget attn-shuffled-tokens" }, controls, sentence, panes, note, said.told);
+  const root = html("div", { className: "attn-widget attn-shuffled-tokens" }, controls, outcome.node, panes, note, said.told);
 
   function draw() {
     const state = now(), found = results(start, state);
@@ -136,7 +144,7 @@ function render({ model, el }) {
     causal.show(state.causal);
     before.show(original, found.before, state.causal);
     after.show(state.order, found.after, state.causal, found.moved);
-    sentence.replaceChildren(...words("p", ...verdict(tokens, state, found.moved)).childNodes);
+    outcome.show(...verdict(tokens, state, found.moved));
   }
 
   const announce = () => said.tell(`${now().order.map((token) => tokens[token]).join(" ")}. ${say(...verdict(tokens, now(), results(start, now()).moved))}`);

@@ -1,4 +1,4 @@
-import { bars, button, choice, committer, fixed, html, live, messages, numberGrid, numberTable, picture, say, scale, share, slider, softmax, svg, words } from "./core.js";
+import { bars, button, choice, committer, fixed, html, live, messages, numberGrid, numberTable, picture, say, scale, sentence, set, share, slider, softmax, svg, words, write } from "./core.js";
 
 export const REACH = 6; // of the scores
 export const TEMPERATURES = [0.1, 0.125, 0.16, 0.2, 0.25, 0.32, 0.4, 0.5, 0.63, 0.8, 1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8, 10];
@@ -42,9 +42,9 @@ function matrixPicture(n, onPick) {
     const size = norm(J);
     grid.show(J, LARGEST);
     grid.mark(0, column, n, 1);
-    bar.setAttribute("width", x(size) - x(0));
-    number.setAttribute("x", x(size) + 6);
-    number.textContent = fixed(size);
+    set(bar, { width: x(size) - x(0) });
+    set(number, { x: x(size) + 6 });
+    write(number, fixed(size));
   } };
 }
 
@@ -64,10 +64,9 @@ function arrowPicture(n) {
   });
   return { figure, describe, show: (column) => columns.forEach(({ arrow, number }, i) => {
     const up = column[i] > 0 ? -1 : 1, length = unit * Math.abs(column[i]), head = Math.min(12, length);
-    arrow.setAttribute("d", `M${centre(i) - 4} ${middle}v${up * (length - head)}h-5l9 ${up * head}l9 ${-up * head}h-5v${-up * (length - head)}z`);
-    arrow.setAttribute("class", `attn-line-a ${column[i] > 0 ? "attn-a" : "attn-hollow"}`);
-    number.setAttribute("y", middle + up * (length + 10) + 4);
-    number.textContent = signed(column[i], 3);
+    set(arrow, { class: `attn-line-a ${column[i] > 0 ? "attn-a" : "attn-hollow"}`, d: `M${centre(i) - 4} ${middle}v${up * (length - head)}h-5l9 ${up * head}l9 ${-up * head}h-5v${-up * (length - head)}z` });
+    set(number, { y: middle + up * (length + 10) + 4 });
+    write(number, signed(column[i], 3));
   }) };
 }
 
@@ -119,10 +118,10 @@ function render({ model, el }) {
   const matrix = matrixPicture(n, (j) => commit({ raised: j })), arrows = arrowPicture(n);
   const heads = [["现在", "now", "a", "a"], ["J 的这一列", "column of J"], ["预测变化", "predicted", `J · ${RISE}/τ`], ["实际变化", "actual"]];
   const table = numberTable(["权重", "weight"], heads, names.map((textContent) => html("th", { textContent })));
-  const sentence = html("p", { className: "attn-verdict" });
+  const outcome = sentence([verdict(start)]);
   const note = (texts) => Object.assign(words("p", ...texts), { className: "attn-note" });
   const panes = html("div", { className: "attn-panes" }, moved.node, weights.figure, matrix.figure, arrows.figure);
-  const root = html("div", { className: "attn-widget attn-jacobian" }, moved.bar, panes, sentence, table.node, note(MEANING), note(limits(n)), told);
+  const root = html("div", { className: "attn-widget attn-jacobian" }, moved.bar, panes, outcome.node, table.node, note(MEANING), note(limits(n)), told);
 
   function draw() {
     const state = now(), a = weigh(state.scores, state.temperature), J = jacobian(a), column = J.map((row) => row[state.raised]);
@@ -132,10 +131,10 @@ function render({ model, el }) {
     matrix.show(J, state.raised);
     arrows.show(column);
     table.show(a.map((x, i) => [share(x), fixed(column[i]), signed(expected[i]), signed(real[i])]), [a, column, expected, real].map(sum));
-    sentence.replaceChildren(...words("p", ...verdict(state)).childNodes);
-    weights.describe(a.map((x, i) => `${names[i]} ${share(x)}`).join(", "));
-    matrix.describe(`${J.map((row, i) => `${names[i]}: ${row.map((x) => fixed(x, 3)).join(", ")}`).join("; ")}; ‖J‖ = ${fixed(norm(J))}`);
-    arrows.describe(`s${low(state.raised)}: ${column.map((x, i) => `${names[i]} ${signed(x, 3)}`).join(", ")}`);
+    outcome.show(...verdict(state));
+    weights.describe(() => a.map((x, i) => `${names[i]} ${share(x)}`).join(", "));
+    matrix.describe(() => `${J.map((row, i) => `${names[i]}: ${row.map((x) => fixed(x, 3)).join(", ")}`).join("; ")}; ‖J‖ = ${fixed(norm(J))}`);
+    arrows.describe(() => `s${low(state.raised)}: ${column.map((x, i) => `${names[i]} ${signed(x, 3)}`).join(", ")}`);
   }
 
   return live({ model, el }, root, STATE, draw, () => tell(say(...verdict(now()))));

@@ -1,4 +1,4 @@
-import { cell, committer, html, live, messages, say, slider, words } from "./core.js";
+import { cell, committer, differs, html, live, messages, say, slider, words, write } from "./core.js";
 
 const named = (step) => say(`第 ${step} 步`, `step ${step}`);
 
@@ -10,9 +10,11 @@ function screen(name, queries, keys) {
   const table = html("table", { className: "attn-film" }, html("caption", { textContent: name }),
     html("thead", {}, html("tr", {}, corner, ...heads)),
     html("tbody", {}, ...rows.map(({ query, cells }) => html("tr", {}, query, ...cells))));
+  const isNew = queries.map(() => keys.map(() => differs()));
   const show = (A) => rows.forEach(({ cells }, i) => cells.forEach((td, j) => {
-    td.textContent = cell(A[i][j]);
-    td.style.setProperty("--attn-weight", `${(50 * A[i][j]).toFixed(1)}%`);
+    write(td, cell(A[i][j]));
+    const dark = `${(50 * A[i][j]).toFixed(1)}%`;
+    if (isNew[i][j](dark)) td.style.setProperty("--attn-weight", dark);
   }));
   return { table, show };
 }
