@@ -1,6 +1,6 @@
 """How long a learner waits on Binder: its steps, done here with the packages of its image, as a Markdown table.
 
-    python bench/measure_binder.py FOLDER     a new folder outside this repository, for a gigabyte
+    python bench/measure_binder.py FOLDER     outside this repository, a gigabyte; what is built there is used again
 
 What is committed is copied, and built as repo2docker 2026.4.0 does (`repo2docker --no-build --debug .` prints its
 steps): the packages it starts from, requirements.txt, the course itself, postBuild.  Then its server is started,
@@ -50,27 +50,32 @@ class Steps:
         self.last = now
 
 
-def build(folder, steps):
-    """The image, more or less: the course in folder/home and an environment in folder/env."""
+def places(folder):
+    """Where the course lies, which is the home folder there, and the environment of every command."""
     home, bin_ = folder / "home", folder / "env" / "bin"
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    return home, env | {"HOME": str(home), "PATH": f"{bin_}{os.pathsep}{env['PATH']}"}
+
+
+def build(folder, steps):
+    """The image, more or less."""
+    home, env = places(folder)
     home.mkdir(parents=True)
     archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
     subprocess.run(["tar", "x"], cwd=home, input=archive, check=True)
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    env |= {"HOME": str(home), "PATH": f"{bin_}{os.pathsep}{env['PATH']}"}  # the course is the home folder there
     version = (home / "runtime.txt").read_text().strip().replace("-", "")
     subprocess.run([version, "-m", "venv", folder / "env"], check=True)
-    install = [bin_ / "pip", "install", "--quiet", "--no-cache-dir"]
+    install = [folder / "env/bin/pip", "install", "--quiet", "--no-cache-dir"]
     steps.last = time.monotonic()
     for name, command in {
         "packages of the image": [*install, *BASE],
         "requirements.txt": [*install, "-r", "requirements.txt"],
         "the course": [*install, "."],
-        **({"postBuild": ["./postBuild"]} if (home / "postBuild").exists() else {}),
+        "postBuild": ["./postBuild"],
     }.items():
         subprocess.run(command, cwd=home, env=env, check=True)
         steps.done(name)
-    return home, env
+    print(f"| (size of the environment, MiB) | {size(folder / 'env') / 2**20:.0f} |", flush=True)
 
 
 def serve(home, env, steps):
@@ -119,9 +124,9 @@ def main(folder):
     steps = Steps()
     with chromium() as browser:
         print(f"{machine(browser)}\n\n| step | seconds |\n|---|--:|", flush=True)
-        home, env = build(folder, steps)
-        where = [folder / "env/bin/python", "-c", "import attention_mechanism as m; print(m.__file__)"]
-        print(f"| (size of the environment, MiB) | {size(folder / 'env') / 2**20:.0f} |", flush=True)
+        if not folder.exists():
+            build(folder, steps)
+        home, env = places(folder)
         steps.last = time.monotonic()
         server, url = serve(home, env, steps)
         try:
@@ -129,7 +134,8 @@ def main(folder):
         finally:
             server.terminate()
             server.wait()
-        print("The course is imported from", subprocess.check_output(where, cwd=folder, env=env, text=True).strip())
+    asked = [folder / "env/bin/python", "-c", "import attention_mechanism; print(attention_mechanism.__file__)"]
+    print("The course is imported from", subprocess.check_output(asked, cwd=folder, env=env, text=True).strip())
 
 
 def size(folder):
@@ -137,6 +143,6 @@ def size(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or Path(sys.argv[1]).exists():
+    if len(sys.argv) != 2:
         sys.exit(__doc__)
     main(Path(sys.argv[1]).resolve())
