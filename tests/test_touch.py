@@ -20,24 +20,22 @@ MIDDLE = """element => {
 }"""
 
 
-def drag(page, y, start, end):
-    """A finger put down at x = start, moved to x = end, and lifted."""
+def drag(page, *places, end="touchEnd"):
+    """A finger put down at the first place, moved through the others, and lifted."""
     cdp = page.context.new_cdp_session(page)
-    for kind, x in ("touchStart", start), ("touchMove", (start + end) / 2), ("touchMove", end), ("touchEnd", None):
-        points = [] if x is None else [{"x": x, "y": y}]
-        cdp.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    for i, (x, y) in enumerate(places):
+        kind = "touchMove" if i else "touchStart"
+        cdp.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+    cdp.send("Input.dispatchTouchEvent", {"type": end, "touchPoints": []})
     cdp.detach()
 
 
-def swipe(page, element):
-    """How far the page moves when a finger strokes up from the middle of an element."""
+def stroke(page, element):
+    """Stroke up from the middle of an element, and wait until the page has followed the finger."""
     x, y, width = element.evaluate(MIDDLE)
     before = page.evaluate("scrollY")
-    cdp = page.context.new_cdp_session(page)
-    stroke = {"x": x + width / 2, "y": y, "yDistance": -150, "speed": 3000, "gestureSourceType": "touch"}
-    cdp.send("Input.synthesizeScrollGesture", stroke)
-    cdp.detach()
-    return page.evaluate("scrollY") - before
+    drag(page, *((x + width / 2, y - up) for up in (0, 20, 60, 100, 150)), end="touchCancel")  # no momentum
+    page.wait_for_function("before => scrollY > before + 50", arg=before)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
@@ -45,21 +43,23 @@ def test_a_finger_moves_each_widget_and_is_not_caught_in_it(open_page, site_url,
     page = open_page(**PHONE)
     page.goto(f"{site_url}/both/{chapter}")
     page.wait_for_function(READY)
-    for i in range(page.locator(".afm-view").count()):
-        kind, _, _ = page.evaluate(f"([i, control]) => ({FIRST})(i, control)", [i, CONTROL])
+    widgets = page.locator(".afm-view")
+    for i in range(widgets.count()):
+        kind, at_its_end, _ = page.evaluate(f"([i, control]) => ({FIRST})(i, control)", [i, CONTROL])
         control = page.locator("[data-tried]")
         x, y, width = control.evaluate(MIDDLE)
-        seen = [page.evaluate(PICTURE)]
-        page.touchscreen.tap(x + width * (0.5 if kind == "checkbox" else 0.8), y)
-        seen.append(page.evaluate(PICTURE))
+        before = page.evaluate(PICTURE)
+        place, other = (0.5, 0.5) if kind == "checkbox" else (0.05, 0.95) if at_its_end else (0.95, 0.05)
+        page.touchscreen.tap(x + width * place, y)
+        page.wait_for_function(f"before => ({PICTURE})() !== before", arg=before)
+        before = page.evaluate(PICTURE)
         if kind == "range":
-            drag(page, y, x + width * 0.8, x + width * 0.3)
+            drag(page, *((x + width * part, y) for part in (place, 0.5, other)))
         else:
             page.touchscreen.tap(x + width / 2, y)
-        seen.append(page.evaluate(PICTURE))
-        assert seen[0] != seen[1] != seen[2], f"widget {i}"
-        picture = page.locator(".afm-view").nth(i).locator("svg, table").first
-        assert swipe(page, picture) > 100 and swipe(page, control) > 100, f"widget {i} holds the page"
+        page.wait_for_function(f"before => ({PICTURE})() !== before", arg=before)
+        stroke(page, widgets.nth(i).locator("svg, table").first)
+        stroke(page, control)
     assert page.evaluate(SMALL) == [] == page.log.console
 
 
