@@ -65,7 +65,7 @@ def copy_course(root):
     (root / "book" / "_toc.yml").write_text("format: jb-book\nroot: index\n")
 
     def build():
-        env = os.environ | {"PYTHONPATH": str(root / "code")}
+        env = os.environ | {"PYTHONPATH": str(root / "code"), "REPOSITORY": "https://github.com/someone/course"}
         command = [sys.executable, "tools/build_site.py"]
         return subprocess.run(command, cwd=root, env=env, capture_output=True, encoding="utf-8")
 

@@ -39,11 +39,22 @@ def shown(root):
 
 def test_a_build_shows_the_outputs_in_all_views_and_a_second_has_nothing_to_do(course):
     root, build = course
+    (root / "book" / "Untitled.ipynb").write_text("a learner's own, half written")
     first = build()
     assert first.returncode == 0, first.stderr
+    assert "since book/_toc.yml does not name it: book/Untitled.ipynb\n" in first.stdout
     assert shown(root) == [["array([0.3333, 0.3333, 0.3333])"]] * 3
     second = build()
     assert second.returncode == 0 and second.stdout == "▸ the site is up to date\n"
+
+
+@pytest.mark.parametrize("view, words", [("zh", "运行"), ("en", "Run on Binder"), ("both", "运行 · Run on Binder")])
+def test_a_page_leads_to_its_notebook_on_binder(course, view, words):
+    root, _ = course
+    html = (root / "book/_build/site" / view / "index.html").read_text("utf-8")
+    [(address, text)] = re.findall(r'<a href="(https://mybinder[^"]*)"(.*?)</a>', html, re.S)
+    assert address == "https://mybinder.org/v2/gh/someone/course/HEAD?urlpath=lab/tree/book/index.ipynb"
+    assert words in text and bool(re.search("[\u3400-\u9fff]", text)) == (view != "en")
 
 
 @pytest.mark.parametrize(

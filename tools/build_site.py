@@ -40,13 +40,27 @@ SKIPPED = {"_build", "__pycache__", ".ipynb_checkpoints"}
 
 def digest(*names):
     """Hash of the named files and folders under the root, and of the Python that runs."""
-    h = hashlib.sha256(f"{sys.version} {os.environ.get('SITE_URL')}".encode())
+    h = hashlib.sha256(f"{sys.version} {os.environ.get('SITE_URL')} {os.environ.get('REPOSITORY')}".encode())
     for top in (ROOT / name for name in names):
         for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
             if path.is_file() and not SKIPPED & set(path.relative_to(ROOT).parts):
                 h.update(f"{path.relative_to(ROOT).as_posix()}\0{path.stat().st_size}\0".encode())
                 h.update(path.read_bytes())
     return h.hexdigest()[:16]
+
+
+def named():
+    """The pages of the site, as book/_toc.yml names them."""
+    from sphinx_external_toc.parsing import parse_toc_yaml
+
+    return list(parse_toc_yaml(BOOK / "_toc.yml"))
+
+
+def left_out():
+    """Notebooks in book/ that are no page: a learner's own."""
+    pages = {f"{name}.ipynb" for name in named()}
+    notebooks = (path.relative_to(BOOK) for path in sorted(BOOK.rglob("*.ipynb")))
+    return [nb.as_posix() for nb in notebooks if not SKIPPED & set(nb.parts) and nb.as_posix() not in pages]
 
 
 def toc(view):
@@ -82,18 +96,15 @@ def build_view(view, cache):
             "nb_execution_show_tb": True,
             "external_toc_path": str(toc(view)),
             "latex_individualpages": False,
+            "launch_repository": os.environ.get("REPOSITORY", ""),  # known where the site is published
             **VIEWS[view],
         },
     )
     if result != 0:  # build_sphinx returns an exception instead of raising it
         sys.exit(f"{view}: {result}")
-    notebooks = [nb.relative_to(BOOK) for nb in BOOK.rglob("*.ipynb") if not SKIPPED & set(nb.parts)]
-    missing = [str(nb) for nb in notebooks if not (out / nb.with_suffix(".html")).exists()]
+    missing = [name for name in named() if not (out / f"{name}.html").exists()]
     if missing:
-        sys.exit(
-            f"{view}: no page for {', '.join(missing)}: name a page of the site in book/_toc.yml, "
-            "and keep notebooks of your own outside book/"
-        )
+        sys.exit(f"{view}: no page was written for {', '.join(missing)}, which book/_toc.yml names.")
     shutil.move(out, NEW / view)
 
 
@@ -138,6 +149,8 @@ def main():
         shutil.rmtree(cache)  # nobody knows which of the two it holds
         sys.exit("Files were changed while the site was being built: build it again.")
     share()
+    for name in left_out():
+        print(f"▸ not on the site, since book/_toc.yml does not name it: book/{name}", flush=True)
     (NEW / stamp.name).write_text(wanted)
     NEW.rename(SITE)
     print(f"▸ the site was built in {time.monotonic() - start:.0f} s", flush=True)
