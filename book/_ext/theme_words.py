@@ -1,4 +1,4 @@
-"""Sphinx extension: what the theme says, where its own translation is missing, and in both languages on the view `both`."""
+"""Sphinx extension: words that the theme does not translate, and its words in both languages on the view `both`."""
 
 from gettext import NullTranslations
 
