@@ -16,10 +16,9 @@ import time
 import urllib.request
 from pathlib import Path
 
+from conftest import ROOT, chromium
 from measure_site import machine  # which finds the tests, too
 from test_jupyterlab import RUN_ALL
-
-from conftest import ROOT, chromium
 
 BASE = [  # what repo2docker's image for Python 3.11 holds already, from its environment.py-3.11-linux-64.lock
     "notebook==7.4.7",

@@ -12,13 +12,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import nbformat
 import pytest
-from launch import address
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from test_layout import imports, imports_of
 
 from conftest import ROOT
+from launch import address
+from test_layout import imports, imports_of
 
 NOTEBOOKS = sorted((ROOT / "book").rglob("[!_]*.ipynb"))
 NOTEBOOKS = [path for path in NOTEBOOKS if not {"_build", ".ipynb_checkpoints"} & set(path.parts)]

@@ -5,9 +5,9 @@ import re
 import shutil
 
 import pytest
-from firefox import Firefox
 
 from conftest import READY, SITE, STORAGE_DENIED
+from firefox import Firefox
 
 NAMES = ("firefox-esr", "firefox")
 NO_FIREFOX = "No Firefox was found: install Firefox, or put its path into the variable COURSE_FIREFOX."

@@ -82,6 +82,7 @@ def test_one_formula_is_copied_as_tex_by_key_and_by_a_double_click(reader):
     inline = page.locator("p .katex", has_text="X").first
     tex = inline.locator("annotation").text_content()
     inline.locator(".katex-html").dblclick()
+    assert page.evaluate("getSelection().getRangeAt(0).cloneContents().querySelector('annotation')?.textContent") == tex
     page.keyboard.press("Control+c")
     assert clipboard(page).strip() == f"${tex}$"
 

@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from test_firefox import CONTROL, FIRST, PICTURE
 
 from conftest import READY, SITE
+from test_firefox import CONTROL, FIRST, PICTURE
 
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 CHAPTERS = [p.name for p in sorted((SITE / "both").glob("*.html")) if "widget-still" in p.read_text("utf-8")]
