@@ -11,7 +11,7 @@
     text,
     title: document.title,
     description: document.querySelector('meta[name="description"]')?.content,
-    foreign: marked.map((e) => e.innerText ?? e.textContent),
+    marked: marked.map((e) => e.innerText ?? e.textContent),
     around: text.replace(page.innerText, ""),
     sections: all("section[id]").map((e) => e.id),
     headings: all("h1, h2, h3, h4", page).map((e) => Number(e.tagName[1])),

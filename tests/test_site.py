@@ -37,7 +37,7 @@ def test_page_asks_nobody_and_says_nothing(visit, name):
 def test_english_pages_show_no_chinese_outside_what_is_marked_as_such(visit, name):
     seen = visit(name, "desk")
     text = seen["text"]
-    for piece in seen["foreign"]:
+    for piece in seen["marked"]:
         text = text.replace(piece, "", 1)
     assert not HAN.findall(text) and not HAN.findall(seen["title"])
 
