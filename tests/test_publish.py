@@ -88,14 +88,6 @@ def test_what_is_planted_in_a_page_is_refused_and_seen(open_page, copy):
     assert len([line for line in page.log.console if "Content Security Policy" in line]) >= 8  # the visits would see it
 
 
-def test_the_buttons_of_the_theme_work_without_handlers(open_page, site_url):
-    page = open_page()
-    page.add_init_script("window.print = () => { window.printed = (window.printed ?? 0) + 1; }")
-    page.goto(f"{site_url}/en/{CHAPTER}")
-    page.locator('[data-click="print"]').dispatch_event("click")
-    assert page.evaluate("printed") == 1
-
-
 # ---------------------------------------------------------------- addresses
 def small_site(folder):
     """Three views of three pages, as they are before they are published."""

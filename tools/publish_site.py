@@ -35,7 +35,6 @@ CHARSET = re.compile(r'<meta charset="utf-8"\s*/?>')
 INLINE_SCRIPT = re.compile(r"<script\b(?![^>]*\bsrc=)([^>]*)>(.*?)</script>", re.S)
 INLINE_STYLE = re.compile(r"<style\b[^>]*>(.*?)</style>", re.S)
 WIDGETS = "application/vnd.jupyter.widget-state+json"
-HANDLER = re.compile(r' onclick="(?:window\.)?(\w+)\(\)"')
 TITLE = re.compile(r"<title>(.*?)</title>", re.S)
 REPEATED = re.compile(r"<title>([^<]*?) &#8212; \1</title>", re.I)  # the first page is called as the course is
 HASHED = re.compile(r"-[0-9a-f]{10}\.\w+$")  # named by trim_site.py after its content
@@ -117,9 +116,8 @@ def addresses(name, html, address):
 
 
 def finish(path, site, address):
-    """Write the policy and the addresses into a finished page; what the theme's buttons do, course.js does."""
+    """Write the policy and the addresses into a finished page."""
     html = REPEATED.sub(r"<title>\1</title>", path.read_text("utf-8"))
-    html = HANDLER.sub(r' data-click="\1"', html)
     name = path.relative_to(site).as_posix()
     tags = addresses(name, html, address)
     tags.append(f'<link rel="apple-touch-icon" href="{"../" * name.count("/")}shared/icon.png" />')

@@ -8,10 +8,6 @@ document.addEventListener("click", (event) => {
   link.hash = scrollY > 0 && begun.length > 1 ? begun.at(-1).id : ""; // sections have the same ids in all views
 });
 
-// publish_site.py writes what the theme's buttons do into data-click, since the policy forbids onclick.
-const CLICKS = { print: () => print(), toggleFullScreen: () => window.toggleFullScreen?.() };
-document.addEventListener("click", (event) => CLICKS[event.target.closest("[data-click]")?.dataset.click]?.());
-
 document.addEventListener("DOMContentLoaded", () => {
   const wanted = new URLSearchParams(location.search).get("lang");
   const link = wanted && document.querySelector(`.lang-switch a[data-lang="${CSS.escape(wanted)}"]:not([aria-current])`);
