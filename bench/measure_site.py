@@ -1,13 +1,9 @@
 """Weight, loading and slider latency of the built pages, as a Markdown table.
 
-    python bench/measure_site.py                      every page of every view
-    python bench/measure_site.py "en/02*"             the pages that match
-    python bench/measure_site.py --plain "both/02*"   and the same pages as plain Jupyter Book builds them
+    python bench/measure_site.py               every page of every view
+    python bench/measure_site.py "en/02*"      the pages that match
 
-Build the site first (`python3 make.py build`); Playwright comes with the extra `test`.  Plain Jupyter Book gets the
-same notebooks, in both languages, with the outputs that our build kept, and none of our extensions: its pages lack
-what these add (questions, terms, numbers of exercises), and take MathJax and the widgets' scripts from other hosts;
-nobody answers for these here: what they would send, and how long that would take, comes on top.
+Build the site first (`python3 make.py build`); Playwright comes with the extra `test`.
 """
 
 import datetime
@@ -16,9 +12,7 @@ import gzip
 import http.server
 import os
 import platform
-import shutil
 import statistics
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -29,12 +23,6 @@ from conftest import BELOW, SITE, Below
 
 PHONE = {"viewport": {"width": 412, "height": 823}, "device_scale_factor": 2.625, "is_mobile": True, "has_touch": True}
 SLOW_4G = {"offline": False, "latency": 150, "downloadThroughput": 1.6e6 / 8, "uploadThroughput": 0.75e6 / 8}
-BOOK, PLAIN = SITE.parents[1], SITE.parent / "plain"
-PLAIN_CONFIG = """
-only_build_toc_files: true
-execute: {{execute_notebooks: cache, cache: "{cache}"}}
-parse: {{myst_enable_extensions: [amsmath, attrs_inline, colon_fence, deflist, dollarmath]}}
-"""
 LOADS, STEPS, SLOWDOWN = 5, 60, 6
 COLUMNS = "page | KiB | requests | first paint s | widgets live s | load s | CLS | slider → DOM ms | CPU ÷ 6 ms"
 WATCH = """
@@ -167,38 +155,22 @@ def machine(browser):
     return f"{datetime.date.today()}: {system}{busy}"
 
 
-def build_plain():
-    """The same notebooks through `jupyter-book build` alone; returns the folder of its pages."""
-    shutil.rmtree(PLAIN, ignore_errors=True)
-    shutil.copytree(BOOK, PLAIN, ignore=shutil.ignore_patterns("_build", "_ext", "_static", "_templates"))
-    (cache,) = SITE.parent.glob("executed/*")
-    (PLAIN / "_config.yml").write_text(PLAIN_CONFIG.format(cache=cache.as_posix()), "utf-8")
-    command = [Path(sys.executable).with_name("jupyter-book"), "build", PLAIN, "--quiet"]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return PLAIN / "_build" / "html"
-
-
-def serve(site=SITE):
-    """Serve a built site from a thread; returns its address."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Host, directory=site))
+def serve():
+    """Serve the built site from a thread; returns its address."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Host, directory=SITE))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return f"http://127.0.0.1:{server.server_port}{BELOW}"
 
 
-def main(plain, patterns):
+def main(patterns):
     base = serve()
-    beside = plain and serve(build_plain())
     with conftest.chromium() as browser:
         print(f"{machine(browser)}\n\n| {COLUMNS} |\n|---{'|--:' * 8}|")
         for name in sorted(
             page.relative_to(SITE).as_posix() for one in patterns or ["*/*.html"] for page in SITE.glob(one)
         ):
             print(f"| {name} | {row(browser, base, name)} |", flush=True)
-            if plain:
-                name = name.split("/", 1)[1]
-                print(f"| plain Jupyter Book: {name} | {row(browser, beside, name)} |", flush=True)
 
 
 if __name__ == "__main__":
-    patterns = [word for word in sys.argv[1:] if word != "--plain"]
-    main("--plain" in sys.argv, patterns)
+    main(sys.argv[1:])

@@ -10,6 +10,7 @@ import re
 import shutil
 from functools import cache
 from io import BytesIO
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,8 @@ IMPORT = re.compile(r'@import "([^"]+)";')
 OLD_FONT = re.compile(r',\s*url\([^)]*\)\s*format\("(?:woff|truetype)"\)')  # every browser with modules reads woff2
 OPTIONS = re.compile(r'<script\b[^>]*\bsrc="([^"?]*documentation_options\.js)[^"]*"></script>')
 LETTERS = ("KaTeX_Main", "KaTeX_Math")  # the faces in which hints make small letters sharper
-ICONS_AGAIN = "fontawesome.js"  # 1.5 MB of icons that the theme's web font already has
+# of no use: 1.5 MB of icons that the theme's web font already has; menus, tooltips and tabs, of which no page has one
+UNUSED = re.compile(r"/(?:fontawesome|bootstrap)\.js")
 
 
 def pages(site):
@@ -138,7 +140,7 @@ def prepare(page, shared):
     html = IMAGE.sub(lambda m: sized(m[0], page), html)
     html = PICTURE.sub(lambda m: with_small_picture(m, page, shared), html)
     html = OPTIONS.sub(lambda m: f"<script>{(page.parent / m[1]).read_text('utf-8').strip()}</script>", html)
-    return SCRIPT.sub(lambda m: "" if ICONS_AGAIN in m[0] else m[0], html)
+    return SCRIPT.sub(lambda m: "" if UNUSED.search(m[0]) else m[0], html)
 
 
 def sized(tag, page):
@@ -179,9 +181,8 @@ def slim(page, html, bundled, shared, style, script):
     return html.replace("</head>", "\n".join([*tags, "</head>"]), 1)
 
 
-def bundle(site, view, known, faces):
+def bundle(site, texts, known, faces):
     """Replace what all pages of a view load by one style and one script."""
-    texts = {page: prepare(page, site / "shared") for page in pages(site) if view_of(page, site) == view}
     styles, scripts = common(texts, STYLE), common(texts, SCRIPT)
     whole, sources = gather_style(styles)
     (site.parent / "whole-style.css").write_text(whole, "utf-8")  # for a test, which compares the two
@@ -219,7 +220,7 @@ def small_picture(png):
     """A PNG file (bytes) as WebP without loss, beside its palette: a quarter smaller than the smallest PNG."""
     with Image.open(BytesIO(png)) as picture:
         small = few_colours(picture).convert("RGBA")
-    small.save(out := BytesIO(), "WEBP", lossless=True, exact=True, quality=100, method=6)
+    small.save(out := BytesIO(), "WEBP", lossless=True, exact=True, quality=100, method=5)  # 6: six times as long
     return out.getvalue()
 
 
@@ -255,11 +256,12 @@ def trim(site):
     """All of it."""
     site = Path(site).resolve()
     katex = site / "shared" / "katex"
-    texts = [page.read_text("utf-8") for page in pages(site)]
-    scripts = [path.read_text("utf-8") for path in site.glob("**/*.js") if path.name != ICONS_AGAIN]
-    known = Vocabulary(texts, scripts)
-    faces = glyphs(texts, (katex / "katex.min.css").read_text("utf-8"), [p.stem for p in katex.glob("fonts/*.woff2")])
-    for view in sorted({view_of(page, site) for page in pages(site)}):
-        bundle(site, view, known, faces)
+    texts = {page: prepare(page, site / "shared") for page in pages(site)}
+    scripts = {path for page, html in texts.items() for path in files(page, html, SCRIPT).values()}
+    known = Vocabulary(texts.values(), [path.read_text("utf-8") for path in sorted(scripts)])
+    faces = [path.stem for path in katex.glob("fonts/*.woff2")]
+    faces = glyphs(texts.values(), (katex / "katex.min.css").read_text("utf-8"), faces)
+    for _, view in groupby(texts, lambda page: view_of(page, site)):
+        bundle(site, {page: texts[page] for page in view}, known, faces)
     name_by_content(site)
     drop_unnamed(site)

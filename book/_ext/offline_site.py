@@ -16,7 +16,8 @@ from bilingual import trim_pair
 HERE = Path(__file__).parent
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = re.compile(r'<script type="application/vnd\.jupyter\.widget-view\+json">\s*(\{.*?\})\s*</script>', re.S)
-UNUSED = re.compile("thebe|sphinx-design|design-tabs|toggle", re.I)  # Thebe also names unpkg, and throws
+# Thebe also names unpkg, and throws; the copy buttons are our own: these have no name, and hide from fingers and keys
+UNUSED = re.compile("thebe|sphinx-design|design-tabs|toggle|copybutton|clipboard", re.I)
 FIGURE = re.compile(r'(<div class="cell_output docutils container")(>\s*<(?:img|figure)\b)')
 TITLE = re.compile(r'(?<=<title class="nohighlight">)[^<]*(?=</title>)')
 NEEDS_JS = "交互图：需要 JavaScript。 | Interactive figure: needs JavaScript."

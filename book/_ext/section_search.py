@@ -11,7 +11,7 @@ import re
 import shutil
 from pathlib import Path
 
-from bs4 import BeautifulSoup, Comment, NavigableString
+from bs4 import BeautifulSoup, Comment, NavigableString, SoupStrainer
 
 from bilingual import headings
 
@@ -22,7 +22,9 @@ DEAD = re.compile(r"doctools|sphinx_highlight|translations")  # of no use but to
 LINES = {"p", "li", "pre", "div", "tr", "dt", "dd", "summary", "figcaption", "caption", "table", "ul", "ol"}
 HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
 UNREAD = {"script", "style", "annotation", "mphantom", "svg", "button"}
-UNREAD_CLASSES = {"katex-html", "headerlink", "widget-still"}
+UNREAD_CLASSES = {"headerlink", "widget-still"}
+ARTICLE = SoupStrainer("article")
+DRAWN, SPAN = re.compile('<span class="katex-html"'), re.compile(r"<span\b|</span>")
 ACCENTS = {"~": "\u0303", "˜": "\u0303", "^": "\u0302", "ˆ": "\u0302", "ˉ": "\u0304", "¯": "\u0304", "⃗": "\u20d7"}
 SPACED = set("=≈≠≡≤≥<>∈→⇒∼∝")
 
@@ -77,6 +79,24 @@ def side_by_side(parts):
 
 
 # ---------------------------------------------------------------- sections
+def without_drawn(html):
+    """The page less what KaTeX draws, which is half of its elements: the formula is read from the MathML beside it."""
+    kept, end = [], 0
+    for start in DRAWN.finditer(html):
+        kept.append(html[end : start.start()])
+        depth = 0
+        for tag in SPAN.finditer(html, start.start()):
+            depth += -1 if tag[0].startswith("</") else 1
+            if depth == 0:
+                break
+        end = tag.end()
+    return "".join([*kept, html[end:]])
+
+
+def is_line(node):
+    return node.name in LINES
+
+
 def read(node):
     """What an element says: a line of text for each paragraph, row or formula; code keeps its lines."""
     if isinstance(node, NavigableString):
@@ -89,7 +109,7 @@ def read(node):
     inner = "".join(map(read, node.children))
     if node.name in ("td", "th"):
         return f"{' '.join(inner.split())} · "
-    if node.name == "tr" or "math" in classes or (node.name != "pre" and not node.find(LINES)):
+    if node.name == "tr" or "math" in classes or (node.name != "pre" and not any(map(is_line, node.descendants))):
         inner = re.sub(r"\s+", " ", inner)
     return f"\n{inner}\n" if node.name in LINES else inner
 
@@ -109,7 +129,7 @@ def title(section):
 def sections(page, html):
     """[{href, path: the titles from the page's down to its own, text}] of a finished page."""
     found, titles = [], {}
-    for section in BeautifulSoup(html, "html.parser").select("article section[id]"):
+    for section in BeautifulSoup(without_drawn(html), "html.parser", parse_only=ARTICLE).find_all("section", id=True):
         name = section["id"]
         titles[name] = title(section)
         path = [titles[parent["id"]] for parent in reversed(section.find_parents("section"))] + [titles[name]]
