@@ -17,6 +17,7 @@ PARTS = {"en": ["index", "01_qkv_intuition", "references"], "zh": ["refresher", 
 MM = 72 / 25.4  # a millimetre in points
 LEFT_OVER = {
     "Copy",
+    "复制",
     "Check",
     "检查",
     "Show code",
@@ -159,9 +160,12 @@ def test_answers_come_after_the_questions(printed):
         assert reasons and [r for r in reasons if r not in after or (len(r) > 15 and r in before)] == []
 
 
+def lines(document):
+    return {line.strip() for page in document for line in page.get_textpage().get_text_range().splitlines()}
+
+
 def test_nothing_is_left_of_what_only_a_screen_needs(printed):
-    lines = {line.strip() for page in printed.document for line in page.get_textpage().get_text_range().splitlines()}
-    assert lines & LEFT_OVER == set()
+    assert lines(printed.document) & LEFT_OVER == set()
 
 
 def test_no_page_is_blank_or_has_anything_in_its_margins(printed):
@@ -217,4 +221,5 @@ def test_a_page_printed_from_the_site_is_the_article_alone(open_page, site_url):
     reason = words(source.select_one("details li"))
     assert found.text.index("Answers") < found.text.index(reason)
     assert_margins(found.document, left=20, right=190)
+    assert lines(found.document) & LEFT_OVER == set()
     assert page.locator("article").inner_html() == before and page.locator("html").get_attribute("data-theme") == "dark"

@@ -196,6 +196,8 @@ globalThis.headings = () => [...document.querySelectorAll("h1, h2, h3, h4, h5, h
   return made.textContent.replace(/\s+/g, " ").trim();
 });
 
-globalThis.putPages = (pages) => {
+globalThis.putPages = async (pages) => {
   for (const e of document.querySelectorAll(".page-of")) e.textContent = pages[e.dataset.of] ?? "?";
+  document.body.replaceWith(document.body.cloneNode(true)); // laid out afresh: of a layout mended in parts, page breaks swing to and fro
+  await Promise.all([...document.images].map((image) => image.decode()));
 };

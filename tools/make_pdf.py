@@ -16,9 +16,12 @@ from io import BytesIO
 from pathlib import Path
 from unicodedata import normalize
 
-from playwright.sync_api import Error, sync_playwright
-from pypdf import PdfReader, PdfWriter
-from pypdf.generic import NameObject, TextStringObject
+try:
+    from playwright.sync_api import Error, sync_playwright
+    from pypdf import PdfReader, PdfWriter
+    from pypdf.generic import NameObject, TextStringObject
+except ModuleNotFoundError as missing:
+    sys.exit(f"{missing.name} is not installed: `python3 make.py pdf` installs it, then prints the course.")
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK, SITE, OUT = ROOT / "book", ROOT / "book" / "_build" / "site", ROOT / "book" / "_build" / "pdf"
@@ -100,10 +103,12 @@ def answer(route):
     path = SITE / route.request.url.removeprefix(HOST).partition("?")[0]
     if path.name == "print.html":
         route.fulfill(body="<!doctype html><meta charset=utf-8>", content_type="text/html")
-    elif route.request.url.startswith(HOST) and path.is_file():
+    elif not route.request.url.startswith(HOST):
+        route.abort()
+    elif path.is_file():
         route.fulfill(body=path.read_bytes(), content_type=mimetypes.guess_type(path)[0])
     else:
-        route.abort()
+        route.fulfill(status=404)
 
 
 def destinations(pdf):
@@ -220,6 +225,16 @@ def make(browser, view, wanted, base):
     return pdf
 
 
+def write(path, content):
+    """Write a file whole or not at all."""
+    new = path.with_suffix(".new")
+    try:
+        new.write_bytes(content)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
 def main():
     if not (SITE / "index.html").exists():
         sys.exit("There is no site to print: build it with `python3 make.py build`.")
@@ -228,18 +243,19 @@ def main():
             browser = launch(playwright)
         except Error:
             sys.exit(NO_BROWSER)
-        OUT.mkdir(exist_ok=True)
         for view in WORDS:
             start, path = time.monotonic(), OUT / f"attention-course-{view}.pdf"
             try:
+                OUT.mkdir(exist_ok=True)
                 pdf = make(browser, view, pages(view), os.environ.get("SITE_URL", ""))
-            except Unfit as error:
-                sys.exit(f"{path.name} was not made. {error}")
-            new = path.with_suffix(".new")
-            new.write_bytes(pdf)
-            new.replace(path)
+                write(path, pdf)
+            except (Unfit, Error, OSError) as error:
+                sys.exit(f"{path.name} was not made. {error}".partition("\n    at ")[0])  # less where in make_pdf.js
             print(f"▸ {path.name}: {len(pdf) / 1e6:.1f} MB in {time.monotonic() - start:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -41,6 +41,8 @@ def configure(app, config):
         config.html_static_path.append(str(own))
     for style in ("katex/katex.min.css", "colours.css"):
         app.add_css_file(f"{base}/{style}")
+    # Jupyter Book lists the sheets of _static as the disk happens to; on paper print.css has the last word
+    config.html_css_files.sort(key=lambda sheet: (sheet[0] == "print.css", sheet[0]))
     config.nb_ipywidgets_js = {f"{base}/widget_host.js": {"defer": "defer"}}
 
 
