@@ -64,8 +64,8 @@ def copy_course(root):
     shutil.copy(ROOT / "requirements.txt", root)
     (root / "book" / "_toc.yml").write_text("format: jb-book\nroot: index\n")
 
-    def build():
-        env = os.environ | {"PYTHONPATH": str(root / "code"), "REPOSITORY": "https://github.com/someone/course"}
+    def build(repository="https://github.com/someone/course"):
+        env = os.environ | {"PYTHONPATH": str(root / "code"), "REPOSITORY": repository}
         command = [sys.executable, "tools/build_site.py"]
         return subprocess.run(command, cwd=root, env=env, capture_output=True, encoding="utf-8")
 

@@ -5,9 +5,13 @@ program besides, and Puppeteer two dozen packages from npm and tests in JavaScri
 """
 
 import json
+import re
 import subprocess
 import threading
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import websocket
 
@@ -27,33 +31,61 @@ PREFERENCES = {
 }
 EVENTS = ["browsingContext.load", "log.entryAdded", "network.beforeRequestSent", "network.responseCompleted"]
 KEYS = {"ArrowRight": "\ue014", "ArrowLeft": "\ue012", "Enter": "\ue007", "Escape": "\ue00c", "Control": "\ue009"}
-WAIT = 60  # seconds for an answer
-# What Firefox says of a page that it has not all of: a formula was laid out before the rest of it arrived; it left
-# for another page while a font was on its way (one that is not there is an answer of 404 besides).
-UNFINISHED = ("Invalid markup: Incorrect number of children", "downloadable font: download failed")
+WAIT = 120  # seconds for an answer, on a machine however busy
+# What Firefox says of a page that it has not all of: a formula was laid out before the rest of it arrived (the tests
+# count the parts of each formula once it has); it left for another page while a font was on its way, which has this
+# status (NS_BINDING_ABORTED): a font that is not there has another.
+ABORTED = "downloadable font: download failed.*status=2152398850"
+UNFINISHED = re.compile(rf"Invalid markup: Incorrect number of children|{ABORTED}\b")
 
 
 class Firefox:
-    """Firefox with a new profile, and the connection to it."""
+    """Firefox with a new profile, and the connection to it; used in a `with`, after which nothing of both is left."""
 
-    def __init__(self, program, profile):
+    def __init__(self, program):
+        self.address = Future()
+        self.asked, self.heard = 0, []
+        with ExitStack() as left:  # what is to be ended and put away, the newest first
+            self.start(program, Path(left.enter_context(TemporaryDirectory(ignore_cleanup_errors=True))), left)
+            address = f"{self.address.result(WAIT)}/session"
+            self.socket = websocket.create_connection(address, timeout=WAIT, suppress_origin=True)
+            left.callback(self.socket.close)
+            self.version = self.ask("session.new", capabilities={})["capabilities"]["browserVersion"]
+            left.callback(self.end)
+            self.ask("session.subscribe", events=EVENTS)
+            self.left = left.pop_all()  # all went well: these wait for the end of the `with`
+
+    def start(self, program, profile, left):
         words = [f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in PREFERENCES.items()]
         (profile / "user.js").write_text("".join(words))
         command = [program, "--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0"]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        reader = threading.Thread(target=self.read)
+        reader.start()
+        for put_away in (self.process.stderr.close, reader.join, self.process.wait, self.process.kill):
+            left.callback(put_away)  # to kill what has ended by itself does nothing
+
+    def read(self):
+        """Read what Firefox writes, or a full pipe would stop it.  One line ends with the address where it listens."""
         said = []
         for line in self.process.stderr:
             said.append(line)
             if "WebDriver BiDi listening on" in line:
-                break
-        else:
-            raise OSError(f"Firefox ended before it listened: {''.join(said)}")
-        self.reader = threading.Thread(target=self.process.stderr.read)  # a full pipe would stop Firefox
-        self.reader.start()
-        self.socket = websocket.create_connection(f"{line.split()[-1]}/session", timeout=WAIT, suppress_origin=True)
-        self.asked, self.heard = 0, []
-        self.version = self.ask("session.new", capabilities={})["capabilities"]["browserVersion"]
-        self.ask("session.subscribe", events=EVENTS)
+                self.address.set_result(line.split()[-1])
+        if not self.address.done():
+            self.address.set_exception(OSError(f"Firefox ended before it listened: {''.join(said)}"))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.left.close()
+
+    def end(self):
+        """Let Firefox end by itself; if it does not, it is killed next."""
+        with suppress(AssertionError, OSError, websocket.WebSocketException, subprocess.TimeoutExpired):
+            self.ask("browser.close")
+            self.process.wait(WAIT)
 
     def ask(self, method, **params):
         """The answer to one command; events that come before it are kept in `heard`."""
@@ -66,17 +98,11 @@ class Firefox:
                 return message["result"]
 
     def receive(self):
+        """The next message; an event is kept."""
         message = json.loads(self.socket.recv())
         if message["type"] == "event":
             self.heard.append((message["method"], message["params"]))
         return message
-
-    def close(self):
-        self.ask("browser.close")
-        self.socket.close()
-        self.process.wait(WAIT)
-        self.reader.join()
-        self.process.stderr.close()
 
     @contextmanager
     def page(self, locale="en-US", width=1300, height=1000, before=None):
@@ -88,8 +114,10 @@ class Firefox:
         self.ask("browsingContext.setViewport", context=tab, viewport={"width": width, "height": height})
         if before:
             self.ask("script.addPreloadScript", functionDeclaration=f"() => {{ {before} }}", userContexts=[user])
-        yield Page(self, tab)
-        self.ask("browser.removeUserContext", userContext=user)
+        try:
+            yield Page(self, tab)
+        finally:
+            self.ask("browser.removeUserContext", userContext=user)
 
 
 class Page:
@@ -119,13 +147,19 @@ class Page:
         target = {"context": self.tab}
         options = {"awaitPromise": True, "userActivation": True}
         answer = self.firefox.ask("script.callFunction", functionDeclaration=call, target=target, **options)
-        assert answer["type"] == "success", answer["exceptionDetails"]["text"]
+        assert answer["type"] == "success", f"{answer['exceptionDetails']['text']}: {function}"
         return json.loads(answer["result"]["value"])
 
-    def until(self, condition):
-        """Wait until a JavaScript expression is true."""
-        look = f"const look = () => ({condition}) ? done() : setTimeout(look, 20); look();"
-        self.run(f"() => new Promise((done) => {{ {look} }})")
+    def until(self, condition, *args):
+        """Wait until a JavaScript expression is true; `args` are its `args`."""
+        self.run(
+            f"""(...args) => new Promise((done, fail) => {{
+              const end = Date.now() + {WAIT * 500};
+              const look = () => ({condition}) ? done() : Date.now() < end ? setTimeout(look, 20) : fail("not in time");
+              look();
+            }})""",
+            *args,
+        )
 
     def press(self, keys):
         """Press keys together: "ArrowRight", "Control+c"."""
@@ -163,7 +197,7 @@ class Page:
         """Warnings and errors of the console, requests to others, and answers that are errors."""
         found = []
         for name, p in self.firefox.heard:
-            if name == "log.entryAdded" and p["level"] in ("warn", "error") and not p["text"].startswith(UNFINISHED):
+            if name == "log.entryAdded" and p["level"] in ("warn", "error") and not UNFINISHED.match(p["text"]):
                 found.append(f"{p['level']}: {p['text']}")
             if name == "network.beforeRequestSent" and not p["request"]["url"].startswith(LOCAL):
                 found.append(f"asked {p['request']['url']}")

@@ -33,14 +33,14 @@ PICTURE = """() => {
 
 
 @pytest.fixture(scope="module")
-def firefox(tmp_path_factory):
+def firefox():
     """Firefox, or a skip that says how to get it; where CI is set, its absence is a failure."""
-    program = os.environ.get("COURSE_FIREFOX") or next(filter(None, map(shutil.which, NAMES)), None)
+    names = [os.environ["COURSE_FIREFOX"]] if os.environ.get("COURSE_FIREFOX") else NAMES
+    program = next(filter(None, map(shutil.which, names)), None)
     if not program:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(NO_FIREFOX)
-    firefox = Firefox(program, tmp_path_factory.mktemp("profile"))
-    yield firefox
-    firefox.close()
+    with Firefox(program) as firefox:
+        yield firefox
 
 
 @pytest.fixture(scope="module")
@@ -54,18 +54,20 @@ def tab(firefox):
 def test_page_is_quiet_and_its_widgets_answer_key_and_mouse(tab, site_url, name):
     tab.goto(f"{site_url}/{name}")
     if tab.run("() => document.querySelector('.widget-still') !== null"):
-        tab.until(READY)
-    for i in range(tab.run("() => document.querySelectorAll('.afm-view').length")):
+        tab.until(f"({READY})()")
+    stills, widgets = tab.run("() => ['.widget-still', '.afm-view'].map((s) => document.querySelectorAll(s).length)")
+    assert stills == widgets
+    for i in range(widgets):
         kind, at_its_end, words = tab.run(FIRST, i, CONTROL)
         assert bool(HAN.search(words)) == (not name.startswith("en/"))
-        seen = [tab.run(PICTURE)]
+        before = tab.run(PICTURE)
         tab.press(" " if kind == "checkbox" else "ArrowLeft" if at_its_end else "ArrowRight")
-        seen.append(tab.run(PICTURE))
+        tab.until(f"({PICTURE})() !== args[0]", before)
+        before = tab.run(PICTURE)
         x, y, width, height = tab.box("[data-tried]")
-        places = [(x + width * part, y + height / 2) for part in ((0.5,) if kind == "checkbox" else (0.4, 0.6, 0.8))]
-        tab.point(*places)
-        seen.append(tab.run(PICTURE))
-        assert seen[0] != seen[1] != seen[2], f"widget {i}"
+        ways = (0.5,) if kind == "checkbox" else (0.4, 0.6, 0.95) if at_its_end else (0.6, 0.4, 0.05)  # another value
+        tab.point(*((x + width * part, y + height / 2) for part in ways))
+        tab.until(f"({PICTURE})() !== args[0]", before)
     assert tab.complaints == [] == tab.run(HALF)
 
 
@@ -157,9 +159,12 @@ def test_a_formula_is_copied_as_tex(tab, site_url):
 
 
 def test_opens_from_the_disk(tab):
+    tab.goto((SITE / "index.html").as_uri(), arrives="/en/index.html")
     tab.goto((SITE / "zh" / CHAPTER).as_uri())
-    tab.until(READY)
+    tab.until(f"({READY})()")
     assert tab.run("() => document.querySelectorAll('.afm-view svg').length") > 0
     tab.click('.lang-switch a[data-lang="en"]')
     tab.arrives(f"/en/{CHAPTER}")
+    tab.goto(f"{(SITE / 'en' / 'search.html').as_uri()}?q=row+sum")
+    tab.until("document.querySelector('#search-results li a')")
     assert tab.complaints == []

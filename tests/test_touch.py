@@ -4,12 +4,11 @@ import re
 
 import pytest
 
-from conftest import READY, SITE
+from conftest import PHONE, READY, SITE
 from test_firefox import CONTROL, FIRST, PICTURE
 
-PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 CHAPTERS = [p.name for p in sorted((SITE / "both").glob("*.html")) if "widget-still" in p.read_text("utf-8")]
-CHAPTERS.remove("04_softmax_gradient.html")  # not settled: the page did not follow a stroke across its second widget
+PATIENCE = 120_000  # milliseconds: a busy machine draws a page rarely
 SMALL = """() => [...document.querySelectorAll(".afm-view :is(input, select, button, summary, a)")]
   .map((e) => [e.outerHTML.slice(0, 80), e.getBoundingClientRect()])
   .filter(([, { width, height }]) => width && Math.min(width, height) < 24)
@@ -42,6 +41,7 @@ def stroke(page, element):
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_finger_moves_each_widget_and_is_not_caught_in_it(open_page, site_url, chapter):
     page = open_page(**PHONE)
+    page.set_default_timeout(PATIENCE)
     page.goto(f"{site_url}/both/{chapter}")
     page.wait_for_function(READY)
     widgets = page.locator(".afm-view")
@@ -65,16 +65,18 @@ def test_a_finger_moves_each_widget_and_is_not_caught_in_it(open_page, site_url,
 
 def test_a_question_is_answered_by_tapping(open_page, site_url):
     page = open_page(**PHONE)
+    page.set_default_timeout(PATIENCE)
     page.goto(f"{site_url}/both/02_derivation.html")
     question = page.locator(".question:has([type=radio])").first
     right = int(question.locator("[data-answer]").get_attribute("data-answer"))
     question.locator("label").nth(right - 1).tap()
     question.locator("[type=submit]").tap()
-    assert re.match("✓ (对了。|Right.)", question.get_by_role("status").inner_text())
+    question.get_by_role("status").filter(has_text=re.compile(r"^✓ (对了。|Right\.)")).wait_for()
 
 
 def test_the_sidebars_open_and_close_by_tapping(open_page, site_url):
     page = open_page(**PHONE)
+    page.set_default_timeout(PATIENCE)
     page.goto(f"{site_url}/en/02_derivation.html")
     for opens, sidebar in (
         (".primary-toggle", "#pst-primary-sidebar-modal"),
