@@ -12,6 +12,17 @@ document.addEventListener("click", (event) => {
 const CLICKS = { print: () => print(), toggleFullScreen: () => window.toggleFullScreen?.() };
 document.addEventListener("click", (event) => CLICKS[event.target.closest("[data-click]")?.dataset.click]?.());
 
+// The theme takes the focus from its buttons when they are pressed: give it back, at once or when what they opened is closed.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest(".theme-switch-button, .search-button__button, .sidebar-toggle");
+  if (!button) return;
+  setTimeout(() => { // after the theme
+    const opened = document.querySelector("dialog[open]");
+    if (opened) opened.addEventListener("close", () => button.focus(), { once: true });
+    else button.focus();
+  });
+}, true);
+
 document.addEventListener("DOMContentLoaded", () => {
   const wanted = new URLSearchParams(location.search).get("lang");
   const link = wanted && document.querySelector(`.lang-switch a[data-lang="${CSS.escape(wanted)}"]:not([aria-current])`);
