@@ -5,6 +5,7 @@ import re
 from xml.etree import ElementTree
 
 import pytest
+from playwright.sync_api import expect
 
 from attention_widgets import AttentionCalculator
 from conftest import READY, ROOT, SITE, axe
@@ -176,6 +177,7 @@ def test_axe_finds_nothing_in_what_opens(open_page, site_url, theme):
         page.locator(opener).last.click()
         assert page.locator(part).is_visible() and page.evaluate(OPENED, part) == []
         page.keyboard.press("Escape")
+        expect(page.locator(opener).last).to_be_focused()
     page.goto(f"{site_url}/both/refresher.html")
     page.evaluate(axe())
     page.locator("a.term").first.press("Enter")

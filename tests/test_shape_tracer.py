@@ -273,7 +273,7 @@ def test_the_bar_behind_a_share_is_as_long_as_its_number_says(tracer):
 def check_proportions(widget):
     """Compare each rectangle with its printed shape; the number of sides that are marked as drawn thicker."""
     seen = widget.evaluate("""(widget) => [...widget.querySelectorAll("figure:not([hidden]) svg")].map((svg) => ({
-      boxes: [...svg.querySelectorAll(".attn-box")].map((box) => box.getAttribute("d")),
+      boxes: [...svg.querySelectorAll(".attn-matrix")].map((box) => box.getAttribute("d")),
       texts: [...svg.querySelectorAll("text")].map((t) => t.textContent),
     }))""")
     pairs, marks, thin = [], 0, 0

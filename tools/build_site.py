@@ -23,15 +23,10 @@ ZH_WORDS = {
     "language": "zh_CN",
     "nb_code_prompt_show": "显示代码",
     "nb_code_prompt_hide": "隐藏代码",
-    "html_theme_options.search_bar_text": "搜索",
 }
 VIEWS = {
     "zh": {"html_title": "注意力机制", "math_eqref_format": "式 ({number})", **ZH_WORDS},
-    "en": {
-        "html_title": "The Attention Mechanism",
-        "language": "en",
-        "html_theme_options.search_bar_text": "Search",
-    },
+    "en": {"html_title": "The Attention Mechanism", "language": "en"},
     "both": {"html_title": "注意力机制 · The Attention Mechanism", **ZH_WORDS},
 }
 SOURCES = ("book", "code", "tools", "requirements.txt")

@@ -8,6 +8,17 @@ document.addEventListener("click", (event) => {
   link.hash = scrollY > 0 && begun.length > 1 ? begun.at(-1).id : ""; // sections have the same ids in all views
 });
 
+// The theme takes the focus from its buttons when they are pressed: give it back, at once or when what they opened is closed.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest(".theme-switch-button, .search-button__button, .sidebar-toggle");
+  if (!button) return;
+  setTimeout(() => { // after the theme
+    const opened = document.querySelector("dialog[open]");
+    if (opened) opened.addEventListener("close", () => button.focus(), { once: true });
+    else button.focus();
+  });
+}, true);
+
 document.addEventListener("DOMContentLoaded", () => {
   const wanted = new URLSearchParams(location.search).get("lang");
   const link = wanted && document.querySelector(`.lang-switch a[data-lang="${CSS.escape(wanted)}"]:not([aria-current])`);

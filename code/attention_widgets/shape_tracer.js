@@ -75,7 +75,7 @@ const CENTRES = [58, 184, 306], BETWEEN = [121, 246]; // of the matrices, and of
 /** One matrix in proportion, with the letters of its sides; the inner side of a product (0: rows, 1: columns) has a bracket. */
 function matrix(node, name, place, inner) {
   const role = ROLES[name] ?? "plain", x = CENTRES[place];
-  const box = svg("path", { class: `attn-box attn-${role} attn-line-${role}`, "fill-opacity": name.startsWith("W") ? 0 : 0.6 });
+  const box = svg("path", { class: `attn-matrix attn-${role} attn-line-${role}`, "fill-opacity": name.startsWith("W") ? 0 : 0.6 });
   const bracket = svg("path", { class: "attn-bracket" }), size = svg("text", { x, y: NAMES + 17, "text-anchor": "middle" });
   const sides = MATRICES[name].map((symbol, side) =>
     letter(node, symbol, { class: inner === side ? "attn-tick attn-strong" : "attn-tick", "text-anchor": side ? "middle" : "end" }));
