@@ -207,6 +207,22 @@ def test_an_example_that_is_not_there_changes_nothing():
 def test_a_name_that_no_picture_can_hold_is_refused(bad):
     with pytest.raises(ValueError, match="tokens must be of letters that can be shown"):
         aw.HeadMixer(["a", bad, "a"])
+    calculator = aw.AttentionCalculator()
+    with pytest.raises(ValueError, match="tokens must be of letters that can be shown"):
+        calculator.tokens = ["a", bad, "b"]
+    assert calculator.tokens == ["I", "love", "NN"]
+
+
+def test_one_word_is_no_list_of_tokens():
+    given = {"zh": "词", "en": "word", "tokens": "ab", "q": [1.0], "K": [[1.0], [2.0]], "V": [[1.0], [2.0]]}
+    with pytest.raises(ValueError, match="tokens must be a list of names, but it is 'ab'"):
+        aw.AttentionCalculator([given])
+
+
+@pytest.mark.parametrize("bad", ["first", None, True, 1.0])
+def test_an_example_is_asked_for_by_a_whole_number(bad):
+    with pytest.raises(ValueError, match="was asked for, but there are 5, counted from 0"):
+        aw.AttentionCalculator(example=bad)
 
 
 def test_true_is_no_number():

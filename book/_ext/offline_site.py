@@ -78,7 +78,7 @@ def page(app, pagename, templatename, context, doctree):
         still = stills.get(json.loads(match[1])["model_id"]) or f"<p>{NEEDS_JS}</p>"
         still = TITLE.sub(lambda t: trim_pair(t[0], app.config.bilingual_mode), still)
         still = still.replace(NEEDS_JS, trim_pair(NEEDS_JS, app.config.bilingual_mode))
-        return f'<div class="widget-still">{still}</div>{match[0]}'
+        return f'<div class="widget-still" tabindex="0">{still}</div>{match[0]}'
 
     context["body"] = VIEW.sub(with_still, context["body"])
 

@@ -7,7 +7,7 @@ import traitlets as t
 
 import attention_mechanism as am
 
-from .base import Misfit, Widget, still
+from .base import Misfit, Widget, as_names, is_whole, still
 
 
 def first_examples():
@@ -36,7 +36,7 @@ def as_sliders(zh, en, tokens, q, K, V):
     if values.ndim != 2:
         raise ValueError(f"V needs a row of d_v numbers for each key, but its shape is {values.shape}")
     parts = {
-        "tokens": list(tokens),
+        "tokens": as_names("tokens", tokens),
         "scores": scores.tolist(),
         "values": values.tolist(),
         "d_k": len(q),
@@ -47,14 +47,14 @@ def as_sliders(zh, en, tokens, q, K, V):
 
 def parts_of(examples, index):
     """What the example at this place gives the traits."""
-    if not 0 <= index < len(examples):
-        raise Misfit(f"example {index} was asked for, but there are {len(examples)}, counted from 0")
+    if not is_whole(index) or not 0 <= index < len(examples):
+        raise Misfit(f"example {index!r} was asked for, but there are {len(examples)}, counted from 0")
     return {name: value for name, value in examples[index].items() if name not in ("zh", "en")}
 
 
 def check_fit(tokens, scores, values, d_k):
     """Raise Misfit, with the remedy, unless these make a picture together."""
-    n, widths = len(tokens), {len(np.atleast_1d(v)) for v in values}
+    n, widths = len(as_names("tokens", tokens)), {len(np.atleast_1d(v)) for v in values}
     if not 2 <= n <= 6:
         raise Misfit(f"there are {n} tokens; the calculator shows 2 to 6")
     if not len(scores) == len(values) == n:

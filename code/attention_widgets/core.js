@@ -154,7 +154,7 @@ export function numberField(name, limit, onInput) {
 export function slider(label, { key, ...range }, onInput) {
   let current; // exact, where the input itself rounds to its step
   const input = control("input", { type: "range", ...range });
-  const output = html("output", { htmlFor: input.id });
+  const output = html("output", { htmlFor: input.id, ariaLive: "off" }); // the slider says its value itself
   const row = html("div", { className: "attn-row" }, Object.assign(label, { htmlFor: input.id }), input, output);
   input.addEventListener("input", () => onInput(Number(input.value)));
   input.addEventListener("keydown", (event) => {
