@@ -139,6 +139,12 @@ def test_text_of_twice_the_size_needs_no_sideways_scroll(open_page, site_url):
             page.set_viewport_size({"width": width, "height": 640})
             assert page.evaluate("document.documentElement.scrollWidth") == width, name
             assert page.evaluate(CUT) == [], name
+    row = "getComputedStyle(document.querySelector('.bd-header-article')).position"
+    assert page.evaluate(row) == "sticky"
+    page.set_viewport_size(
+        {"width": 300, "height": 640}
+    )  # as many em as 600 px have where the reader's text is twice as large
+    assert page.evaluate(row) == "static", "three lines of buttons would stand over the text"
 
 
 @pytest.mark.parametrize("view", VIEWS)
