@@ -18,7 +18,8 @@ D, R = "02_derivation.html#", "references.html#"
 with (Path(__file__).parent / "queries.csv").open(encoding="utf-8", newline="") as file:
     QUERIES = [query | {"right": query["right"].split()} for query in csv.DictReader(file)]
 VIEWS = ("zh", "en", "both")
-MET = {"first": (0.9, 0.95), "held": (0.65, 0.75), "earlier": (0.75, 1)}  # of each set, each view: first, among three
+# What is met of each set in each view: the right section first, or among three. The ranking was tuned with all but `held`.
+MET = {"first": (0.9, 1), "second": (0.75, 0.85), "held": (0.55, 0.8), "earlier": (0.75, 1)}
 SEARCH = """
 import { readFileSync } from "node:fs";
 import { createContext, runInContext } from "node:vm";
@@ -419,6 +420,7 @@ def test_only_the_search_page_loads_the_text_and_nothing_of_the_old_search_is_le
         (r"\sqrt3/(3+\sqrt3)", "√3/(3+√3)"),
         (r"2\log 2, \sqrt{a+b}", "2log 2, √(a+b)"),
         (r"n_q\times d_{model}", "n_q×d_model"),
+        (r"Q=XW_Q", "Q = X W_Q"),
         (r"Z_{i,:}", "Z_(i, :)"),
         (r"\sum_{j=1}^{n} \hat x_j", "∑_(j = 1)^n x̂_j"),
         (r"\begin{pmatrix}1&2\\3&4\end{pmatrix}", "(1, 2; 3, 4)"),
