@@ -4,24 +4,24 @@
 
 // ---------------------------------------------------------------- text and words
 const HAN = /\p{Script=Han}/u;
-const LETTER = "[a-zα-ω0-9]"; // of plain text; not Chinese, where words have no ends
+const LETTER = "[A-Za-zΑ-Ωα-ω0-9]"; // not Chinese, where words have no ends
 const [START, END] = [`(?<!${LETTER})`, `(?!${LETTER})`];
 const GAP = String.raw`[^\p{L}\p{N}]{0,3}`; // multi-head, multi head, multihead
 const NEXT = String.raw`(?:'s)?${GAP}`;
-const LITTLE = new Set(`a about all am an and are as at be been between by can could did do does explain for from get had has
-  have how i if in into is it its me my need of on or our should so than that the their them then there these this those to
-  us versus vs want was we were what when where which who why will with would you your`.split(/\s+/));
+const LITTLE = new Set(`a about all am an and are as at be been between by can could did difference different do does explain for
+  from get had has have how i if in into is it its me my need of on or our should so something than that the their them then
+  there these thing things this those to us versus vs want was we were what when where which who why will with would you your`.split(/\s+/));
 const LITTLE_HAN =
-  "什么是|是什么|为什么要?|为何|有什么|什么|怎么样|怎么办|怎么|怎样|如何|哪里|哪些|哪个|多少|几个|可不可以|可以|能不能|能否|是不是|是否|有没有|请问|一下|区别|不同|的|吗|呢|啊|吧|了";
+  "什么是|是什么|为什么要?|为何|有什么|什么|怎么样|怎么办|怎么|怎样|如何|哪里|哪些|哪个|多少|几个|可不可以|可以|能不能|能否|是不是|是否|有没有|要不要|会怎么?样|不用|而用|而不是|请问|一下|区别|不同|的|吗|呢|啊|吧|了";
 const ONLY_LITTLE = new RegExp(`^(?:${LITTLE_HAN})+$`, "u");
 const LITTLE_ENDS = new RegExp(`^(?:${LITTLE_HAN})+|(?:${LITTLE_HAN})+$`, "gu");
 const LITTLE_OR_AND = new RegExp(`${LITTLE_HAN}|[和与跟或及]`, "u"); // cut here only where nothing else helps: 行和 is a row sum
-const SIGNS = { "‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "⊤": "t", "⁄": "/" };
+const SIGNS = { "‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "⊤": "T", "⁄": "/" };
 const simplified = new Map(TRADITIONAL.match(/../gu).map(([old, simple]) => [old, simple]));
 
-/** Text as it is compared: full width, capitals, accents and typographic signs put aside. */
-const plain = (text) =>
-  text.normalize("NFKD").replace(/\p{Mn}/gu, "").toLowerCase().replace(/[‘’“”–—−⊤⁄]/g, (sign) => SIGNS[sign]);
+/** Text as it is compared: full width, accents and typographic signs put aside; `plain` also capitals. */
+const unified = (text) => text.normalize("NFKD").replace(/\p{Mn}/gu, "").replace(/[‘’“”–—−⊤⁄]/g, (sign) => SIGNS[sign]);
+const plain = (text) => unified(text).toLowerCase();
 
 const escaped = (text) => text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 
@@ -42,14 +42,15 @@ function isTypo(word, other) {
 }
 
 /** What is cited by its number: chapter 3, 第三章, 作业 2. */
-const CITED = /(第\s*[\d一二三四五六七八九十]+\s*章|\bch(?:ap(?:ter)?)?\.?\s*\d+|作业\s*[\d一二三四五六七八九]|\bassignment\s*\d+)/u;
-const WORD = /\p{Script=Han}+|\.?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?%?|√?[_^]*(?:(?!\p{Script=Han})[\p{L}\p{N}][_^]*)+|√/gu;
+const CITED = /(第\s*[\d一二三四五六七八九十]+\s*章|\bch(?:ap(?:ter)?)?\.?\s*\d+|作业\s*[\d一二三四五六七八九]|\bassignment\s*\d+)/iu;
+const WORD = /\p{Script=Han}+|\.?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?%?|√?[_^]*(?:(?!\p{Script=Han})[\p{L}\p{N}][_^]*)+|√/gu;
 
-/** The words of a query: runs of Chinese, numbers, words with their signs; lone signs only where there is nothing else. */
+/** The words of a query, with their capitals: runs of Chinese, numbers, words with their signs; lone signs only where
+ * there is nothing else. */
 function words(query) {
-  const text = plain([...query].map((sign) => simplified.get(sign) ?? sign).join(""))
-    .replace(/\\?sqrt\s*[({]?|根号\s*/g, "√").replace(/\^\{?(?:\\top|t\b)/g, "t").replace(/∂l\/∂/g, "d")
-    .replace(/'s\b|differences?(?= between)/g, "").replace(/[\\{}]/g, "");
+  const text = unified([...query].map((sign) => simplified.get(sign) ?? sign).join(""))
+    .replace(/\\?sqrt\s*[({]?|根号\s*/gi, "√").replace(/\^\{?(?:\\top|t\b)/gi, "T").replace(/∂L\/∂/gi, "d")
+    .replace(/\b([A-Z])(?=[A-Z]_)/g, "$1 ").replace(/'s\b/gi, "").replace(/[\\{}]/g, "");
   const found = text.split(CITED).flatMap((part, i) => (i % 2 ? part : (part.match(WORD) ?? [])));
   return found.length ? found : (text.match(/\p{Sm}/gu) ?? []);
 }
@@ -65,6 +66,10 @@ function numbers(page) {
 const shortened = (title) => [title, title.replace(/（[^）]*）/, ""), ...title.split(/[:：]/)];
 
 const pages = new Map(); // page: the titles of its first section, how long it is
+const folded = (text) => {
+  const cased = unified(text);
+  return { cased, body: cased.toLowerCase() };
+};
 const sections = SECTIONS.map(({ href, path, text, twin }) => {
   const page = href.split("#")[0];
   const titles = [...path.at(-1), ...(twin ? [twin] : [])].flatMap(shortened);
@@ -72,7 +77,7 @@ const sections = SECTIONS.map(({ href, path, text, twin }) => {
   if (!pages.has(page)) pages.set(page, { titles: own.join(" "), size: 0 });
   pages.get(page).size += text.length;
   const above = path.length > 1 ? `${pages.get(page).titles} ${plain(path.slice(1, -1).flat().join(" "))}` : "";
-  return { href, path, text, page, own, above, body: plain(text) };
+  return { href, path, text, page, own, above, ...folded(text) };
 });
 const everything = sections.map(({ own, body }) => `${own.join("\n")}\n${body}`).join("\n");
 const vocabulary = [...new Set(everything.match(/[a-z]{2,}/g))];
@@ -82,7 +87,7 @@ const hyphened = new Map([...new Set(everything.match(/[a-z]+(?:-[a-z]+)+/g))].m
 
 // ---------------------------------------------------------------- names
 /** By this a name is known again: no spaces, hyphens, endings. */
-const key = (name) => words(name).map((word) => (/^[a-z]+$/.test(word) ? stem(word) : word)).join("");
+const key = (name) => words(name.toLowerCase()).map((word) => (/^[a-z]+$/.test(word) ? stem(word) : word)).join("");
 
 const glossary = SECTIONS.filter(({ href, path }) => href.startsWith("glossary.html#") && path.length > 2)
   .map(({ path, twin }) => [...path.at(-1), ...(twin ? [twin] : [])].map((title) => title.replace(/（[^）]*）/, "")));
@@ -147,6 +152,7 @@ function term(word) {
   return /^[a-z]{2,}$/.test(word) ? english(word) : symbol(word);
 }
 
+const MOST = 12; // terms of a query: what is beyond them would cost time and tell nothing
 const LONGEST = 8; // characters of a piece of Chinese
 const RARE = 5; // the book hardly uses what fewer of its sections hold
 const isUsual = (pattern) => {
@@ -176,17 +182,20 @@ function terms(list) {
   return found;
 }
 
-/** A run of Chinese in pieces: whole, if the book uses it; else cut at names, then at little words, then into the longest
+/** A run of Chinese in pieces: what “and” joins apart; whole, if the book uses it; else cut at names, then at little words, then into the longest
  * pieces that the book uses. */
 function pieces(run) {
   const bare = run.replace(LITTLE_ENDS, "") || run;
-  if (groups.has(key(bare)) || isUsual(bare)) return [bare];
+  if (groups.has(key(bare))) return [bare];
+  const sides = bare.split(/[和与跟及]/u); // 分数和权重 is two things, 行和 is one
+  if (sides.length > 1 && sides.every((side) => side.length > 1 && isUsual(side))) return sides;
+  if (isUsual(bare)) return [bare];
   const name = hanNames.find((known) => bare.includes(known));
   if (name) return bare.split(name).flatMap((rest, i) => [...(i ? [name] : []), ...(rest ? pieces(rest) : [])]);
   if (everything.includes(bare)) return [bare];
   const found = [], isUsed = (piece) => everything.includes(piece) && isUsual(piece); // the first is faster
   for (const part of bare.split(LITTLE_OR_AND).filter(Boolean)) {
-    for (let i = 0, end; i < part.length; i = end) {
+    for (let i = 0, end; i < part.length && found.length < MOST; i = end) {
       end = Math.min(part.length, i + LONGEST);
       while (end > i + 1 && !isUsed(part.slice(i, end))) end -= 1;
       if (end > i + 1) found.push(part.slice(i, end));
@@ -199,7 +208,7 @@ function pieces(run) {
 function cut(word) {
   if (!HAN.test(word) || CITED.test(word)) return [word];
   const parts = pieces(word);
-  return parts.length > 1 ? parts.filter((part) => part.length > 1) : parts;
+  return parts.length > 1 ? parts.filter((part) => part.length > 1 || groups.has(key(part))) : parts;
 }
 
 const occurs = ({ pattern }) => everything.search(pattern) >= 0;
@@ -222,8 +231,13 @@ const LATER = [
   [/^instructors/, 0.7, /instruct|teach|student|class|grad|mark|roster|deadline|教|学生|班|评|批改|成绩|名单|期限|交/],
   [/#(?:practice|practice-in-code|fully-worked|half-worked|yours|your-turn.*)$/, 0.6, /practi[cs]e|exercise|练习|习题|动手/],
   [/#(?:recap|what-you-will-do.*|what-is-here)$/, 0.6, /recap|summary|小结|总结/],
+  [/^refresher/, 0.7, /refresh|review|复习|预备/],
   [/#going-deeper/, 0.85, /deeper|进一步/],
 ];
+
+/** How much of a term a section's text holds: with capitals typed, QK^T, it is hardly the same in small letters, qk^T. */
+const amountInText = (one, { body, cased }) =>
+  one.inCapitals ? 0.75 * amount({ pattern: one.inCapitals }, cased) + 0.25 * amount(one, body) : amount(one, body);
 
 /** How much of a term a text holds: what only begins with the word counts half. */
 const amount = ({ pattern }, text) => {
@@ -256,7 +270,7 @@ function titlePoints(found, shares, title) {
  * query tells: a rare word tells more than one that is everywhere. */
 function counted(found) {
   const rows = found.map((one) => {
-    const amounts = sections.map(({ own, body }) => amount(one, body) + amountInTitles(one, own));
+    const amounts = sections.map((section) => amountInText(one, section) + amountInTitles(one, section.own));
     const onPage = new Map();
     sections.forEach(({ page }, i) => onPage.set(page, (onPage.get(page) ?? 0) + amounts[i]));
     const isAbove = sections.map(({ above }) => above.search(one.pattern) >= 0);
@@ -266,6 +280,9 @@ function counted(found) {
   return rows.map((row) => ({ ...row, share: row.rarity / sum }));
 }
 
+/** A query that asks what a word means, which the glossary says. */
+const DEFINITION = /\b(?:what (?:is|are)|differences?|vs|versus|definition|define|meaning)\b|什么是|是什么|区别|不同|定义|意思|含义/;
+
 const inOrder = (patterns) => new RegExp(patterns.join(NEXT), "u");
 const hasAny = (pattern, { own, body }) => pattern.test(body) || own.some((title) => pattern.test(title));
 
@@ -274,14 +291,15 @@ const hasAny = (pattern, { own, body }) => pattern.test(body) || own.some((title
 function find(found, asked, isLost) {
   const rows = counted(found), shares = rows.map(({ share }) => share);
   const phrase = found.length > 1 && inOrder(found.map(({ pattern }) => `(?:${pattern.source})`));
-  const verbatim = asked.length > 2 && inOrder(asked.slice(0, 12).map(escaped));
+  const verbatim = asked.length > 2 && inOrder(asked.slice(0, MOST).map(escaped));
   const query = asked.join(" ");
+  const isDefinition = DEFINITION.test(query);
   const scored = [];
   sections.forEach((section, i) => {
     if (!rows.some(({ amounts }) => amounts[i])) return;
     let points = Math.max(...section.own.map((title) => titlePoints(found, shares, title)));
     if (section.path.length === 1) points *= 1.2;
-    if (section.page === "glossary.html") points *= 0.9;
+    if (section.page === "glossary.html") points *= isDefinition ? 1.4 : 1;
     let held = 0;
     for (const { amounts: { [i]: n }, onPage, isAbove, share } of rows) {
       const all = onPage.get(section.page);
@@ -304,14 +322,17 @@ function find(found, asked, isLost) {
 /** {hits, terms, full, how}: sections with all words; with the known ones instead of some; few with all, more with some;
  * only with some; none; or nothing was asked. */
 function search(query) {
-  const asked = words(query.slice(0, 200)).slice(0, 40);
+  const typed = words(query.slice(0, 200)).slice(0, 40);
+  const asked = typed.map((word) => word.toLowerCase());
   if (!asked.length) return { hits: [], terms: [], how: "nothing" };
   const telling = asked.filter((word) => !LITTLE.has(word) && !ONLY_LITTLE.test(word));
-  const list = [...new Set(telling.length ? telling : asked)].slice(0, 12);
-  const parts = list.flatMap(cut);
+  const list = [...new Set(telling.length ? telling : asked)].slice(0, MOST);
+  const parts = list.flatMap(cut).slice(0, MOST);
   const wanted = terms(parts).map((one) => {
     const meant = occurs(one) ? undefined : wellSpelled(one.word);
-    return meant ? { ...term(meant), isMeant: true } : one;
+    if (meant) return { ...term(meant), isMeant: true };
+    const cased = typed.find((word) => word.toLowerCase() === one.word && /[A-Z]/.test(word) && !/^[A-Z][a-z]+$/.test(word));
+    return cased ? { ...one, inCapitals: symbol(cased).pattern } : one;
   });
   const found = wanted.filter((one, i) => occurs(one) && wanted.findIndex(({ pattern }) => pattern.source === one.pattern.source) === i);
   if (!found.length) return { hits: [], terms: [], how: "none" };

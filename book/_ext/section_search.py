@@ -69,10 +69,11 @@ def formula(node):
 
 
 def side_by_side(parts):
-    """Factors, with a space where they would run into one word: log a, q_i k_j, but QK."""
+    """Factors, with a space where they would run into one word: log a, q_i k_j, X W_Q, but QK."""
     out, before = "", ""
     for part in filter(None, parts):
         runs_on = re.search(r"[_^]\S+$|[^\W\d_]{2,}$", before) and re.match(r"[^\W_]|√", part)
+        runs_on = runs_on or (re.search(r"[^\W\d_]$", before) and re.match(r"[^\W\d_]_", part))
         out += " " + part if runs_on else part
         before = part
     return re.sub(r" {2,}", " ", out)

@@ -72,8 +72,11 @@ function marked(text, places, offset = 0) {
 function excerpt(text, terms) {
   const places = spots(text, terms);
   const room = (at) => (HAN.test(text.slice(at, at + 20)) ? 90 : 200);
-  const together = ({ start: from }) =>
-    new Set(places.filter(({ start, end }) => start >= from && end < from + room(from) * 0.7).map(({ term }) => term)).size;
+  const together = ({ start: from }, i) => {
+    const seen = new Set(), most = from + room(from) * 0.7;
+    for (let n = i; n < places.length && places[n].start < most; n += 1) if (places[n].end < most) seen.add(places[n].term);
+    return seen.size;
+  };
   const counts = places.map(together);
   const best = places[counts.indexOf(Math.max(...counts))] ?? { start: 0, end: 0 };
   const size = room(best.start);
