@@ -146,9 +146,10 @@ SPACED = """() => {
   sheet.replaceSync(`* { ${lines} word-spacing: .16em !important; } p { margin-bottom: 2em !important; }`);
   document.adoptedStyleSheets = [sheet];
   const cut = [...document.querySelectorAll("article *, .bd-header-article *")].filter((e) => {
-    const style = getComputedStyle(e), hides = /hidden|clip/.test(`${style.overflowX} ${style.overflowY}`);
-    const more = e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1;
-    return hides && more && e.clientWidth > 1 && e.checkVisibility() && !e.closest(".math, svg");
+    const style = getComputedStyle(e), hides = (way) => /hidden|clip/.test(way);
+    const wide = hides(style.overflowX) && e.scrollWidth > e.clientWidth + 1;
+    const high = hides(style.overflowY) && e.scrollHeight > e.clientHeight + 1;
+    return (wide || high) && e.clientWidth > 1 && e.checkVisibility() && !e.closest(".math, svg");
   });
   return { wide: document.documentElement.scrollWidth, cut: cut.map((e) => e.outerHTML.slice(0, 100)) };
 }"""

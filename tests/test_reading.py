@@ -87,14 +87,19 @@ def test_one_formula_is_copied_as_tex_by_key_and_by_a_double_click(reader):
     assert clipboard(page).strip() == f"${tex}$"
 
 
+TO_THE_FOOT = """() => {  // again and again, since fonts that arrive make the page longer
+  document.querySelector(".prev-next").scrollIntoView();
+  return document.querySelector(".bd-links .read-mark");
+}"""
+
+
 def test_progress_is_kept_shown_in_all_views_and_cleared(reader):
     page = reader(f"en/{CHAPTER}")
     page.wait_for_function(READY)  # widgets make the page longer
     mark = page.locator('.bd-links a.current [role="img"]')
     page.locator("#the-row-sum-check").evaluate("e => e.scrollIntoView()")
     assert mark.count() == 0 and page.locator(".progress-told button:visible").count() == 0
-    page.locator(".prev-next").scroll_into_view_if_needed()
-    mark.wait_for()
+    page.wait_for_function(TO_THE_FOOT)
     assert mark.get_attribute("aria-label") == "read"
     told = page.locator(".progress-told")
     assert "1 of 9 chapters" in told.inner_text() and "sent nowhere" in told.inner_text()
@@ -103,8 +108,7 @@ def test_progress_is_kept_shown_in_all_views_and_cleared(reader):
 
     page.reload()
     page.wait_for_function(READY)
-    page.locator(".prev-next").scroll_into_view_if_needed()
-    mark.wait_for()
+    page.wait_for_function(TO_THE_FOOT)
     page.locator("#the-row-sum-check").evaluate("e => e.scrollIntoView()")
     page.goto(page.url.replace(f"en/{CHAPTER}", "zh/index.html"))
     assert page.locator(f'.bd-links a[href="{CHAPTER}"] [aria-label="已读"]').count() == 1
