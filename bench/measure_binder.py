@@ -16,8 +16,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from conftest import ROOT, chromium
-from measure_site import machine  # which finds the tests, too
+from measure_site import conftest, machine
 from test_jupyterlab import RUN_ALL
 
 BASE = [  # what repo2docker's image for Python 3.11 holds already, from its environment.py-3.11-linux-64.lock
@@ -60,7 +59,7 @@ def build(folder, steps):
     """The image, more or less."""
     home, env = places(folder)
     home.mkdir(parents=True)
-    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+    archive = subprocess.run(["git", "archive", "HEAD"], cwd=conftest.ROOT, stdout=subprocess.PIPE, check=True).stdout
     subprocess.run(["tar", "x"], cwd=home, input=archive, check=True)
     version = (home / "runtime.txt").read_text().strip().replace("-", "")
     subprocess.run([version, "-m", "venv", folder / "env"], check=True)
@@ -121,7 +120,7 @@ def learn(browser, url, steps):
 
 def main(folder):
     steps = Steps()
-    with chromium() as browser:
+    with conftest.chromium() as browser:
         print(f"{machine(browser)}\n\n| step | seconds |\n|---|--:|", flush=True)
         if not folder.exists():
             build(folder, steps)

@@ -17,6 +17,7 @@ import sys
 import threading
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))  # where conftest has its browser from
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import conftest
 from conftest import BELOW, SITE, Below
