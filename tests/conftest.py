@@ -153,7 +153,7 @@ def visit(new_page, site_url):
             page.goto(f"{site_url}/{name}", wait_until="load")
             if page.locator('script[type="application/vnd.jupyter.widget-view+json"]').count():
                 page.wait_for_function(READY)
-            if place == "desk":  # once is enough to see whether a page asks for more after all is there
+            if rules != []:  # whose log is looked at: does the page ask for more after all is there?
                 page.wait_for_load_state("networkidle")
             found = page.evaluate(script)
             if rules != []:
