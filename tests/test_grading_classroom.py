@@ -132,6 +132,41 @@ def test_a_file_is_whole_or_as_it_was(tmp_path, monkeypatch):
     assert os.listdir(path.parent) == ["a.json"]
 
 
+def stopped_at(step, path):
+    """Write to path and press Ctrl-C before one step of Python's own.   -> whether there was such a step"""
+    steps = 0
+
+    def each_step(frame, event, arg):
+        nonlocal steps
+        frame.f_trace_opcodes = True
+        steps += event == "opcode"
+        if steps == step:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return each_step
+
+    before = sys.gettrace()
+    sys.settrace(lambda frame, event, arg: each_step if frame.f_code is write.__code__ else None)
+    try:
+        write(path, "other")
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_ctrl_c_at_no_moment_leaves_a_half_behind(tmp_path):
+    path = tmp_path / "a.json"
+    write(path, "some")
+    found, step = set(), 1
+    while stopped_at(step, path):
+        found.add(path.read_text())
+        assert os.listdir(tmp_path) == ["a.json"], step
+        step += 1
+    assert found == {"some", "other"}, "it was to be stopped before and after the renaming"
+
+
 def test_a_damaged_record(tmp_path):
     assert read_json(tmp_path / "none.json") is None
     for data in (b"{", b"\xff"):

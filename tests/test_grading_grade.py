@@ -346,6 +346,7 @@ def test_a_damaged_record_is_made_again(classroom, text):
     assert files(classroom) == before
 
 
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # stopped between open and with: Python closes it
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(classroom, monkeypatch):
     grade(classroom, "tiny")
     whole = files(classroom)

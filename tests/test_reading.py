@@ -122,6 +122,19 @@ def test_progress_is_kept_shown_in_all_views_and_cleared(reader):
     assert page.evaluate("Object.keys(localStorage).filter((key) => key.includes('course'))") == []
 
 
+def test_a_chapter_is_read_when_a_busy_browser_tells_two_changes_at_once(open_page, site_url):
+    page = open_page()
+    page.add_init_script("""
+      const Real = IntersectionObserver;
+      window.IntersectionObserver = class extends Real {
+        constructor(tell, options) {
+          super((changes, self) => tell([{ isIntersecting: false }, ...changes], self), options);
+        }
+      };""")
+    page.goto(f"{site_url}/en/{CHAPTER}")
+    page.wait_for_function(TO_THE_FOOT)
+
+
 def test_the_page_is_light_without_a_script_and_dark_before_the_script(open_page, site_url):
     page = open_page(java_script_enabled=False, color_scheme="dark")
     page.goto(f"{site_url}/zh/index.html")

@@ -63,9 +63,9 @@
     addEventListener("pageshow", ({ persisted }) => persisted && show());
 
     if (here && told) {
-      const foot = new IntersectionObserver(([entry]) => {
+      const foot = new IntersectionObserver((changes) => { // a busy browser tells several at once
         const read = recall(READ, []);
-        if (!entry.isIntersecting || read.includes(here)) return;
+        if (!changes.some((change) => change.isIntersecting) || read.includes(here)) return;
         foot.disconnect(); // what the reader marks as unread stays so until the next visit
         keep(READ, [...read, here]);
         show();

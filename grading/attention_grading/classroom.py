@@ -43,10 +43,6 @@ COLUMNS = {  # of roster.csv: what they may be called
 }
 
 
-UMASK = os.umask(0)  # Python has no way to ask for it alone
-os.umask(UMASK)
-
-
 class Problem(Exception):
     """What is wrong and what to do about it, in one sentence for the person at the keyboard."""
 
@@ -238,14 +234,12 @@ def write(path, text):
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     data = text if isinstance(text, bytes) else text.encode("utf-8")
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    part = path.with_name(f".writing-{secrets.token_hex(8)}")  # named first, so that Ctrl-C never leaves one behind
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(part, 0o666 & ~UMASK)
-        os.replace(part, path)
+        part.write_bytes(data)
+        part.replace(path)
     except BaseException:
-        os.unlink(part)
+        part.unlink(missing_ok=True)
         raise
 
 
