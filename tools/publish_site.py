@@ -1,12 +1,13 @@
 """What a site has besides its pages, written when these are finished: the policy in each page that says what it may
 load, addresses for search engines where SITE_URL is known, and the files at the root.
 
-Policy.  `default-src 'none'` forbids what no line allows: other origins, eval, connections, frames, plug-ins.  Scripts:
-the site's own files, the inline scripts of this page by their hash, and `blob:`, because a widget's module stands in
-the page and is imported from there (a file could not be: browsers import no module from a disk).  `file:` is for a site
-on a disk, where by the standard nothing need be 'self'; no page from the web may load a file of the reader's.  Styles:
-files and hashes likewise; only style attributes are free, because KaTeX places each sign of a formula by one, more than
-a hundred thousand on this site.  The line `style-src` is for older browsers, which do not know the two below it.
+Policy.  `default-src 'none'` forbids what no line allows: other origins, eval, frames, plug-ins.  No page connects to
+anything, but what examines a site (Lighthouse) asks for its robots.txt from within the page.  Scripts: the site's own
+files, the inline scripts of this page by their hash, and `blob:`, because a widget's module stands in the page and is
+imported from there (a file could not be: browsers import no module from a disk).  `file:` is for a site on a disk,
+where by the standard nothing need be 'self'; no page from the web may load a file of the reader's.  Styles: files and
+hashes likewise; only style attributes are free, because KaTeX places each sign of a formula by one, more than a hundred
+thousand on this site.  The line `style-src` is for older browsers, which do not know the two below it.
 
 Languages.  A page of /zh/ or /en/ is canonical and names the other by hreflang; the page of /both/ says nothing that is
 not in these two, so it names the Chinese one, with which it begins, as canonical, and stays out of the site map.
@@ -65,6 +66,7 @@ def policy(html):
         "style-src-attr 'unsafe-inline'",
         "img-src 'self' file: data:",
         "font-src 'self' file:",
+        "connect-src 'self'",
         "form-action 'self' file:",
         "base-uri 'none'",
     ]

@@ -36,6 +36,11 @@ OPTIONS = re.compile(r'<script\b[^>]*\bsrc="([^"?]*documentation_options\.js)[^"
 LETTERS = ("KaTeX_Main", "KaTeX_Math")  # the faces in which hints make small letters sharper
 # of no use: 1.5 MB of icons that the theme's web font already has; menus, tooltips and tabs, of which no page has one
 UNUSED = re.compile(r"/(?:fontawesome|bootstrap)\.js")
+# the theme measures every code cell whenever anything in the text changes; course.js asks the browser to tell instead
+MEASURING = re.compile(
+    r'window\.addEventListener\("resize",(\w)\),new MutationObserver\(\1\)\.observe\('
+    r'document\.getElementById\("main-content"\),\{subtree:!0,childList:!0\}\),\w\(\)'
+)
 
 
 def pages(site):
@@ -188,7 +193,10 @@ def bundle(site, texts, known, faces):
     (site.parent / "whole-style.css").write_text(whole, "utf-8")  # for a test, which compares the two
     style = fit_style(whole, sources, site / "shared", known, faces)
     style = write_named(site / "shared", "course", ".css", style.encode())
-    script = write_named(site / "shared", "course", ".js", gather_scripts(scripts).encode())
+    program, cut = MEASURING.subn("", gather_scripts(scripts))
+    if cut != 1:
+        raise ValueError("The theme's script has changed: find anew what in it measures every code cell (MEASURING).")
+    script = write_named(site / "shared", "course", ".js", program.encode())
     for page, html in texts.items():
         shared = Path(os.path.relpath(site / "shared", page.parent)).as_posix()
         page.write_text(slim(page, html, {*styles, *scripts}, shared, style, script), "utf-8")

@@ -19,6 +19,17 @@ document.addEventListener("click", (event) => {
   });
 }, true);
 
+// What is wider than its place can be scrolled by keyboard.
+{
+  const scrolling = new ResizeObserver((boxes) => {
+    for (const { target } of boxes) {
+      if (target.scrollWidth > target.clientWidth || target.scrollHeight > target.clientHeight) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
+    }
+  });
+  for (const box of document.querySelectorAll("pre, .cell_output > .output, .pst-scrollable-table-container")) scrolling.observe(box);
+}
+
 document.addEventListener("DOMContentLoaded", () => {
   const wanted = new URLSearchParams(location.search).get("lang");
   const link = wanted && document.querySelector(`.lang-switch a[data-lang="${CSS.escape(wanted)}"]:not([aria-current])`);
