@@ -26,6 +26,12 @@ STORAGE_DENIED = """for (const name of ["localStorage", "sessionStorage"]) {
   Object.defineProperty(window, name, { get, configurable: true });
 }"""
 READY = "() => document.documentElement.dataset.widgets === 'ready'"  # a function: the pages' policy forbids eval
+LAID_OUT = """async () => {  // all sections, not only those near the reader, with their fonts
+  for (const e of document.querySelectorAll("article > section > section")) e.style.contentVisibility = "visible";
+  for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+  await document.fonts.ready;
+  return true;
+}"""
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 LOCAL = ("http://127.0.0.1", "ws://127.0.0.1", "file:", "data:", "blob:")
 
@@ -153,6 +159,7 @@ def visit(new_page, site_url):
             page.goto(f"{site_url}/{name}", wait_until="load")
             if page.locator('script[type="application/vnd.jupyter.widget-view+json"]').count():
                 page.wait_for_function(READY)
+            page.evaluate(LAID_OUT)
             if rules != []:  # whose log is looked at: does the page ask for more after all is there?
                 page.wait_for_load_state("networkidle")
             found = page.evaluate(script)

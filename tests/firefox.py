@@ -175,13 +175,19 @@ class Page:
         self.ask("input.performActions", actions=[{"type": "pointer", "id": "mouse", "actions": actions}])
 
     def box(self, selector):
-        """x, y, width, height of an element; scrolled to the middle of the window unless it can be hit where it is."""
+        """x, y, width, height of an element; scrolled to the middle of the window unless it can be hit where it is, and
+        seen there until it stands still: what is above it may just be laid out."""
         return self.run(
-            """(selector) => {
+            """async (selector) => {
               const element = document.querySelector(selector);
               const box = () => element.getClientRects()[0];
               const hit = ({ x, y, width, height }) => document.elementFromPoint(x + width / 2, y + height / 2);
               if (!element.contains(hit(box()))) element.scrollIntoView({ block: "center", behavior: "instant" });
+              const frame = () => new Promise(requestAnimationFrame);
+              for (let before = null, now = box(); before?.y !== now.y; before = now, now = box()) {
+                await frame();
+                await frame();
+              }
               const { x, y, width, height } = box();
               return [x, y, width, height];
             }""",

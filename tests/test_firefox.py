@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from conftest import READY, SITE, STORAGE_DENIED
+from conftest import LAID_OUT, READY, SITE, STORAGE_DENIED
 from firefox import Firefox
 
 NAMES = ("firefox-esr", "firefox")
@@ -138,6 +138,7 @@ def test_formulas_are_laid_out_as_in_chromium(tab, open_page, site_url):
     page = open_page(viewport={"width": 1300, "height": 1000})
     page.goto(f"{site_url}/en/{CHAPTER}")
     tab.goto(f"{site_url}/en/{CHAPTER}")
+    assert tab.run(LAID_OUT) and page.evaluate(LAID_OUT)
     ours, theirs = tab.run(FORMULAS), page.evaluate(FORMULAS)
     assert len(ours) == len(theirs) > 200
     apart = [abs(a - b) for mine, other in zip(ours, theirs, strict=True) for a, b in zip(mine, other, strict=True)]

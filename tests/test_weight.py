@@ -7,7 +7,7 @@ from fnmatch import fnmatch
 
 import pytest
 
-from conftest import READY, ROOT, SITE
+from conftest import LAID_OUT, READY, ROOT, SITE
 
 CHAPTERS = sorted(page.relative_to(SITE).as_posix() for page in SITE.glob("*/[01]*.html"))
 LOADED = re.compile(
@@ -75,6 +75,7 @@ def test_nothing_looks_different_for_the_rules_that_were_left_out(open_page, sit
     page = open_page(bypass_csp=True, **options)  # the policy refuses a style that is put into the page
     page.goto(f"{site_url}/{name}")
     page.wait_for_function(READY)
+    page.evaluate(LAID_OUT)
     assert page.evaluate(script, whole) == []
     page.emulate_media(media="print")
     assert page.evaluate(script, whole) == []
@@ -109,6 +110,7 @@ SET = """() => {
 def test_every_character_of_every_formula_is_drawn_by_its_own_face(open_page, site_url, name):
     page = open_page()
     page.goto(f"{site_url}/{name}", wait_until="networkidle")
+    page.evaluate(LAID_OUT)
     seen = page.evaluate(SET)
     assert len(seen["wanted"]) >= 4 and set(seen["wanted"]) <= set(seen["loaded"])
     session = page.context.new_cdp_session(page)
