@@ -170,7 +170,8 @@ def height(section):
     text = " ".join(UNSEEN.sub("", section).split())
     wide = sum("\u2e80" <= sign < "\uffef" for sign in text)
     lines = sum(code.count("\n") for code in re.findall(r"(?s)<pre\b.*?</pre>", section))
-    return round(150 + 1.3 * (len(text) + wide) + 23 * lines + 380 * section.count("<img") + 1700 * section.count("widget-still"))
+    pictures, widgets = section.count("<img"), section.count("widget-still")
+    return round(150 + 1.3 * (len(text) + wide) + 23 * lines + 380 * pictures + 1700 * widgets)
 
 
 def sized(tag, page):
