@@ -184,7 +184,7 @@ def test_the_command_compares_and_names_what_differs(monkeypatch, capsys):
         peers.main([])
     ours, file, convention = failed.value.code.splitlines()[-3:]
     assert ours.startswith("our functions: heads: shapes") and file.startswith("the file: heads: shapes")
-    assert "float64" in ours and convention == "heads: biases is now ['`in_proj_bias`', '`out_proj.bias`', 'other']"
+    assert "float64" in ours and convention == "heads, biases: now ['`in_proj_bias`', '`out_proj.bias`', 'other']"
 
 
 # ------------------------------------------------------------------------------------------ the table of chapter 6

@@ -73,6 +73,10 @@ def with_empty_row(keep):
     return keep
 
 
+def only_where(keep, bias):
+    return np.where(keep, bias, -np.inf)  # of the bias's dtype
+
+
 def lengths(batch, n_k):
     """Lengths from n_k down to 1, one for each of the batch."""
     return n_k - np.arange(int(np.prod(batch))).reshape(batch) % n_k
@@ -82,18 +86,16 @@ MASKS = {  # each a function of draw, batch, n_q, n_k
     "no mask": lambda draw, batch, n_q, n_k: Mask(),
     "boolean": lambda draw, batch, n_q, n_k: Mask(boolean(draw, n_q, n_k)),
     "boolean for each of the batch": lambda draw, batch, n_q, n_k: Mask(boolean(draw, *batch, n_q, n_k)),
-    "float, 0 and −∞": lambda draw, batch, n_q, n_k: Mask(am.to_additive(boolean(draw, n_q, n_k), draw(1).dtype)),
+    "float, 0 and −∞": lambda draw, batch, n_q, n_k: Mask(only_where(boolean(draw, n_q, n_k), 0 * draw(1))),
     "float, finite": lambda draw, batch, n_q, n_k: Mask(draw(n_q, n_k)),
-    "float, finite and −∞": lambda draw, batch, n_q, n_k: Mask(
-        np.where(boolean(draw, n_q, n_k), draw(n_q, n_k), -np.inf).astype(draw(1).dtype)
-    ),
+    "float, finite and −∞": lambda draw, batch, n_q, n_k: Mask(only_where(boolean(draw, n_q, n_k), draw(n_q, n_k))),
     "causal": lambda draw, batch, n_q, n_k: Mask(causal=True),
     "padding": lambda draw, batch, n_q, n_k: Mask(lengths=lengths(batch, n_k)),
     "causal and padding": lambda draw, batch, n_q, n_k: Mask(lengths=lengths(batch, n_k), causal=True),
     "boolean and padding": lambda draw, batch, n_q, n_k: Mask(boolean(draw, n_q, n_k), lengths(batch, n_k)),
     "a row fully masked": lambda draw, batch, n_q, n_k: Mask(with_empty_row(boolean(draw, n_q, n_k))),
     "a row fully masked, by −∞": lambda draw, batch, n_q, n_k: Mask(
-        am.to_additive(with_empty_row(boolean(draw, n_q, n_k)), draw(1).dtype)
+        only_where(with_empty_row(boolean(draw, n_q, n_k)), 0 * draw(1))
     ),
     "all masked": lambda draw, batch, n_q, n_k: Mask(np.zeros((n_q, n_k), dtype=bool)),
 }
@@ -248,12 +250,13 @@ def torch_module(torch, n_head, W, b, **options):
 def torch_masks(torch, mask, n_q, n_k, n_head):
     """The mask's parts as MultiheadAttention takes them: True = blocked, and a batch of masks once for each head."""
     options = {}
-    pairs = am.causal_mask(n_q, n_k) if mask.causal else mask.pairs
-    if pairs is not None:
-        pairs = np.repeat(pairs, n_head, axis=0) if pairs.ndim > 2 else pairs
-        options["attn_mask"] = torch.tensor(~pairs if pairs.dtype == bool else pairs)
+    if mask.causal:
+        options["attn_mask"] = torch.ones(n_q, n_k, dtype=bool).triu(1)
+    if mask.pairs is not None:
+        pairs = torch.tensor(~mask.pairs if mask.pairs.dtype == bool else mask.pairs)
+        options["attn_mask"] = pairs.repeat_interleave(n_head, dim=0) if pairs.ndim > 2 else pairs
     if mask.lengths is not None:
-        options["key_padding_mask"] = torch.tensor(~am.padding_mask(mask.lengths, n_k)[..., 0, :])
+        options["key_padding_mask"] = torch.arange(n_k) >= torch.tensor(mask.lengths)[..., None]
     return options
 
 
@@ -344,10 +347,10 @@ def shape(names):
     return tuple(SIZES.get(name, 1) for name in names.split())
 
 
-def code(shape):
-    """A shape in the table's words."""
+def code(lengths):
+    """A shape as the table writes it."""
     names = {size: name for name, size in SIZES.items()}
-    return f"`({', '.join(names.get(n, '1') for n in shape)})`"
+    return f"`({', '.join(names.get(n, '1') for n in lengths)})`"
 
 
 def taken(choices, attempt):
@@ -413,7 +416,7 @@ def attention_conventions(torch):
     def of_axes(names):
         return weights(None, torch.zeros(shape(names)), torch.zeros(shape(names.replace("n_q", "n_k"))))
 
-    causal = weights(None, torch.zeros(2, 9), torch.zeros(4, 9), is_causal=True)
+    causal = weights(None, torch.zeros(2, 1), torch.zeros(4, 1), is_causal=True)
     axes = "batch n_head n_q d_k", "batch n_q n_head d_k"
     return {
         "True": [true_means(weights(nothing | (torch.arange(SIZES["n_k"]) == 1)))],
@@ -432,44 +435,58 @@ def heads_conventions(torch):
     """torch.nn.MultiheadAttention."""
     draw = numbers("conventions", "float32")
     X_q, X_s = (torch.tensor(draw(*shape(f"batch {n} d_model"))) for n in ("n_q", "n_k"))
-    nothing = torch.ones(shape("n_q n_k"), dtype=bool)
-    only_key_1 = torch.arange(SIZES["n_k"]) == 1
-    module = torch.nn.MultiheadAttention(SIZES["d_model"], SIZES["n_head"], batch_first=True)
+    widths = SIZES["d_model"], SIZES["n_head"]
+    module = torch.nn.MultiheadAttention(*widths, batch_first=True)
 
     def heads(mask=None, **options):
         return module(X_q, X_s, X_s, attn_mask=mask, **options)
 
     def of_axes(names):
-        X_q, X_s = torch.zeros(shape(names)), torch.zeros(shape(names.replace("n_q", "n_k")))
-        return torch.nn.MultiheadAttention(SIZES["d_model"], SIZES["n_head"])(X_q, X_s, X_s)
+        q, s = torch.zeros(shape(names)), torch.zeros(shape(names.replace("n_q", "n_k")))
+        return torch.nn.MultiheadAttention(*widths)(q, s, s)
 
-    def without_weights(module, X_q, X_s, **options):
-        return module(X_q, X_s, X_s, need_weights=False, **options)[0]
-
-    A, A_each = heads()[1], heads(average_attn_weights=False)[1]
-    trues = {
-        true_means(heads(only_key_1 & nothing)[1]),
-        true_means(heads(key_padding_mask=only_key_1.expand(SIZES["batch"], -1))[1]),
+    (Y, A), (_, A_each), (_, no_A) = heads(), heads(average_attn_weights=False), heads(need_weights=False)
+    biases = {name: p for name, p in module.named_parameters() if "bias" in name}
+    return heads_and_masks(torch, heads) | {
+        "inputs": [
+            *(code(shape(s)) for s in taken(("batch n_q d_model", "n_q batch d_model"), of_axes)),
+            "`batch_first=True`",
+            code(Y.shape),
+        ],
+        "weights": [
+            *(["mean"] if torch.allclose(A, A_each.mean(1)) else []),
+            code(A.shape),
+            "`average_attn_weights=False`",
+            code(A_each.shape),
+            "`need_weights=False`",
+            *(["none"] if no_A is None else []),
+        ],
+        "projections": [*stored_form(torch), "`in_proj_weight`", code(module.in_proj_weight.shape)],
+        "biases": [*(f"`{name}`" for name in biases), *{value(p) for p in biases.values()}],
     }
-    open_mask, causal_mask = ~nothing, nothing.triu(1)
-    hinted, open_to_all, causal = (
-        without_weights(module, X_q, X_s, attn_mask=mask, is_causal=hint)
-        for mask, hint in ((open_mask, True), (open_mask, False), (causal_mask, False))
-    )
-    is_ignored = torch.equal(hinted, causal) and not torch.allclose(hinted, open_to_all)
+
+
+def heads_and_masks(torch, heads):
+    """What heads(mask, **options) -> Y, A, a MultiheadAttention on a batch, makes of masks."""
+    everything = torch.ones(shape("n_q n_k"), dtype=bool)
+    only_key_1 = (torch.arange(SIZES["n_k"]) == 1).expand(SIZES["batch"], -1)
+    trues = {
+        true_means(heads(only_key_1[:1] & everything)[1]),
+        true_means(heads(key_padding_mask=only_key_1)[1]),
+    }
+    without = {"need_weights": False}
+    hinted, causal = heads(~everything, is_causal=True, **without)[0], heads(everything.triu(1), **without)[0]
     X, even = torch.ones(1, 3, 8), torch.nn.MultiheadAttention(8, 2, batch_first=True)
     with torch.no_grad():  # the path for inference: self-attention with an even number of heads
-        inferred = without_weights(even.eval(), X, X, attn_mask=torch.ones(3, 3, dtype=bool))
-    biases = {name: p for name, p in module.named_parameters() if "bias" in name}
-    axes = "batch n_q d_model", "n_q batch d_model"
+        inferred = even.eval()(X, X, X, attn_mask=torch.ones(3, 3, dtype=bool), **without)[0]
     return {
         "True": [*trues, "`attn_mask`", "`key_padding_mask`"],
-        "dtypes": [f"`{d}`" for d in taken(DTYPES_OF_MASKS, lambda d: heads((~nothing).to(getattr(torch, d))))],
+        "dtypes": [f"`{d}`" for d in taken(DTYPES_OF_MASKS, lambda d: heads((~everything).to(getattr(torch, d))))],
         "shapes": [code(shape(s)) for s in taken(SHAPES_OF_MASKS, lambda s: heads(torch.zeros(shape(s), dtype=bool)))],
         "empty": [
-            value(heads(nothing)[0]),
+            value(heads(everything)[0]),
             "`need_weights=False`",
-            value(without_weights(module, X_q, X_s, attn_mask=nothing)),
+            value(heads(everything, **without)[0]),
             "`eval()`",
             "`no_grad()`",
             value(inferred),
@@ -479,23 +496,8 @@ def heads_conventions(torch):
             *(["error"] if not taken([True], lambda hint: heads(is_causal=hint)) else []),
             "`attn_mask`",
             "`need_weights=False`",
-            *(["ignored"] if is_ignored else []),
+            *(["ignored"] if torch.equal(hinted, causal) else []),
         ],
-        "inputs": [
-            *(code(shape(s)) for s in taken(axes, of_axes)),
-            "`batch_first=True`",
-            code(heads()[0].shape),
-        ],
-        "weights": [
-            *(["mean"] if torch.allclose(A, A_each.mean(1)) else []),
-            code(A.shape),
-            "`average_attn_weights=False`",
-            code(A_each.shape),
-            "`need_weights=False`",
-            *(["none"] if heads(need_weights=False)[1] is None else []),
-        ],
-        "projections": [*stored_form(torch), "`in_proj_weight`", code(module.in_proj_weight.shape)],
-        "biases": [*(f"`{name}`" for name in biases), *{value(p) for p in biases.values()}],
     }
 
 
@@ -560,31 +562,26 @@ def read(path=RECORD):
         about, found, index = (json.loads(str(file[key])) for key in ("about", "conventions", "index"))
         answers = {}
         for dtype in DTYPES:
-            numbers, used = file[dtype], 0
+            flat, used = file[dtype], 0
             for name, shapes in index:
                 answers[name, dtype] = {}
-                for key, lengths in shapes.items():
-                    size = int(np.prod(lengths))
-                    answers[name, dtype][key] = numbers[used : used + size].reshape(lengths)
+                for key, form in shapes.items():
+                    size = int(np.prod(form))
+                    answers[name, dtype][key] = flat[used : used + size].reshape(form)
                     used += size
     return Record(about, found, answers)
 
 
 def rows(live, kept):
-    """One row of the printed table after the other, and what is wrong with each, if anything.
-
-    The differences: ours from PyTorch's answers now, in outputs and gradients, and the file's from the same.
-    """
+    """The lines of the table, and with each who is too far from what PyTorch answers now: our functions, the file."""
     for group, cases in CASES.items():
         for dtype in DTYPES:
-            theirs = [live.answers[case.name, dtype] for case in cases]
-            ours = largest(differences(case.ours(dtype), x) for case, x in zip(cases, theirs, strict=True))
-            file = largest(
-                differences(kept.answers[case.name, dtype].items(), x) for case, x in zip(cases, theirs, strict=True)
-            )
-            numbers = " ".join(f"{x:8.0e}" for x in (*ours, *file))
-            wrong = [who for who, found in (("our functions", ours), ("the file", file)) if too_far(found, dtype)]
-            yield f"{group:18} {dtype}  {len(cases):5} {numbers}", wrong
+            names = [(case.name, dtype) for case in cases]
+            ours = [differences(case.ours(dtype), live.answers[name]) for case, name in zip(cases, names, strict=True)]
+            file = [differences(kept.answers[name].items(), live.answers[name]) for name in names]
+            found = {"our functions": largest(ours), "the file": largest(file)}
+            digits = "  ".join(f"{x:9.0e}" for pair in found.values() for x in pair)
+            yield f"{group:18}{dtype}{len(cases):7}  {digits}", [who for who, x in found.items() if too_far(x, dtype)]
 
 
 def largest(pairs):
@@ -599,16 +596,18 @@ def main(arguments):
         write(live)
         print(f"▸ {RECORD.relative_to(ROOT)} is written, {RECORD.stat().st_size / 1000:.0f} kB")
     kept, failures = read(), []
-    print(f"PyTorch {live.about['torch']}; the file: {kept.about['torch']}, NumPy {kept.about['numpy']}\n")
-    print("largest difference from PyTorch now:     ours              the file")
-    print("cases              dtype    number  outputs gradients  outputs gradients")
+    if kept.answers.keys() != live.answers.keys():
+        sys.exit("tests/peers.npz holds other cases than tools/peers.py: write it anew with --write.")
+    print(f"PyTorch {live.about['torch']}; the file is of PyTorch {kept.about['torch']}, NumPy {kept.about['numpy']}.")
+    print("Largest difference from what PyTorch answers now:\n")
+    print(f"{'':31}  {'ours':>20}  {'the file':>20}")
+    print(f"{'':18}{'dtype':7}{'cases':>6}  " + "  ".join(["  outputs", "gradients"] * 2))
     for line, wrong in rows(live, kept):
         print(line)
         failures += [f"{who}: {line}" for who in wrong]
     for name, found in live.conventions.items():
-        failures += [
-            f"{name}: {row} is now {cell}" for row, cell in found.items() if cell != kept.conventions[name][row]
-        ]
+        other = [row for row in found if found[row] != kept.conventions[name][row]]
+        failures += [f"{name}, {row}: now {found[row]}" for row in other]
     if failures:
         sys.exit("\nFurther from PyTorch than allowed, or another convention:\n" + "\n".join(failures))
 
