@@ -7,6 +7,7 @@
     python3 make.py notebooks   write the notebooks in Chinese alone and in English alone
     python3 make.py pdf         print the course, one file for each language, with Chromium or Chrome
     python3 make.py zip         pack the site into an archive that works from a disk
+    python3 make.py peers       compare the course's attention with PyTorch's
 
 Whatever they install goes into .venv, whatever they build into book/_build.
 """
@@ -29,6 +30,7 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 SITE = ROOT / "book" / "_build" / "site"
+PEERS = ROOT / "book" / "_build" / "peers"
 
 
 def say(text):
@@ -42,15 +44,20 @@ def python(*args, failed):
         sys.exit(f"\n✗ {failed}")
 
 
+def project():
+    """What pyproject.toml says of the course."""
+    import tomllib
+
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
 def install(*extras):
     """Make .venv hold requirements.txt and `extras`; anew when a pin, this folder's place or the Python changes."""
     if not (importlib.util.find_spec("venv") and importlib.util.find_spec("ensurepip")):
         sys.exit("Python's venv or ensurepip is missing: `sudo apt install python3-venv` on Debian; then try again.")
-    import tomllib
     import venv
 
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    wanted = f"{ROOT}\n{sys.version}\n{project}\n{(ROOT / 'requirements.txt').read_text('utf-8')}"
+    wanted = f"{ROOT}\n{sys.version}\n{project()}\n{(ROOT / 'requirements.txt').read_text('utf-8')}"
     stamp = VENV / "installed.txt"
     if not (PYTHON.exists() and stamp.exists() and stamp.read_text("utf-8") == wanted):
         say("installing the packages of requirements.txt into .venv (a few minutes, once)")
@@ -65,8 +72,8 @@ def install(*extras):
             done.touch()
 
 
-def pip(*args):
-    """Install, and show which package is being fetched where a terminal can show it."""
+def pip(*args, failed="The packages could not be installed. pip says why above (the network? the disk?)"):
+    """Install, and show which package is being fetched where a terminal can show it; `failed` says what went wrong."""
     command = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", *args]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, text=True, encoding="utf-8", errors="replace"
@@ -77,9 +84,7 @@ def pip(*args):
     if sys.stdout.isatty():
         print("\r" + " " * 78, end="\r")
     if run.returncode:
-        sys.exit(
-            "\n✗ The packages could not be installed. pip says why above (the network? the disk?): then try again."
-        )
+        sys.exit(f"\n✗ {failed}: then try again.")
     for path in VENV.glob("**/site-packages/_editable_impl_attention_course.pth"):
         # Python reads these files in the locale's encoding, so a relative path: this folder may have any name
         path.write_text("".join(os.path.relpath(ROOT / d, path.parent) + "\n" for d in ("code", "grading")), "ascii")
@@ -156,6 +161,31 @@ def pdf():
     say("the course for paper is in book/_build/pdf")
 
 
+def peers():
+    """Compare with PyTorch, which lies in a folder of its own that is laid over .venv: NumPy is the course's."""
+    install()
+    import shutil
+
+    pins = project()["optional-dependencies"]["peers"]
+    if sys.platform == "linux":  # a bare torch is the build for NVIDIA's cards there, and wants gigabytes of theirs
+        pins = [pin + "+cpu" if pin.startswith("torch==") else pin for pin in pins]
+    stamp, wanted = PEERS / "installed.txt", f"{sys.version}\n{pins}"
+    if not (stamp.exists() and stamp.read_text("utf-8") == wanted):
+        say("installing PyTorch into book/_build/peers (once)")
+        shutil.rmtree(PEERS, ignore_errors=True)
+        pip(
+            "--no-deps", "--target", PEERS, *pins,
+            failed="PyTorch could not be installed; pip says why above. If it has no torch with +cpu, name the index "
+            "of CPU builds that PyTorch's own page on installing gives, in the variable PIP_EXTRA_INDEX_URL",
+        )  # fmt: skip
+        stamp.write_text(wanted, "utf-8")
+    python(
+        "tools/peers.py",
+        failed="PyTorch was not found to agree: see above. If all that changed is right, record it:\n"
+        "  .venv/bin/python tools/peers.py --write",
+    )
+
+
 def build_only():
     """Build the site."""
     install()
@@ -164,7 +194,8 @@ def build_only():
 
 
 COMMANDS = {
-    "book": book, "build": build_only, "test": test, "tidy": tidy, "notebooks": notebooks, "pdf": pdf, "zip": archive
+    "book": book, "build": build_only, "test": test, "tidy": tidy, "notebooks": notebooks, "pdf": pdf, "zip": archive,
+    "peers": peers,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import urllib.request
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def test_unknown_words_get_the_list_of_commands(words):
     assert tried.returncode == 1
     assert not words or tried.stderr.startswith(f"`{' '.join(words)}` is no command.")
     assert re.findall(r"make\.py (\w+) ", tried.stderr) == [
-        "book", "build", "test", "tidy", "notebooks", "pdf", "zip"
+        "book", "build", "test", "tidy", "notebooks", "pdf", "zip", "peers"
     ]  # fmt: skip
 
 
@@ -79,6 +80,34 @@ def test_a_failed_step_ends_with_what_to_do(tmp_path):
 def test_packages_that_cannot_be_installed_end_with_what_to_do():
     tried = run("import make, sys; make.PYTHON = sys.executable; make.pip('--no-index', 'no-such-package')")
     assert tried.returncode == 1 and tried.stderr.rstrip().endswith("then try again.")
+
+
+def peers(tmp_path, code, **options):
+    """Run code that has make.py as `make`, whose peers() installs nothing into .venv and PyTorch into tmp_path."""
+    here = f"make.PEERS = make.Path({str(tmp_path / 'peers')!r})"
+    return run(f"import make, sys; {here}; make.install = lambda: 0; make.PYTHON = sys.executable\n{code}", **options)
+
+
+def test_a_pytorch_that_pip_does_not_find_ends_with_where_to_look(tmp_path):
+    nowhere = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}
+    tried = peers(tmp_path, "make.peers()", env=os.environ | nowhere)
+    assert tried.returncode == 1 and "in the variable PIP_EXTRA_INDEX_URL: then try again." in tried.stderr
+
+
+@pytest.mark.parametrize("platform, mark", [("linux", "+cpu"), ("darwin", "")])
+def test_pytorch_is_installed_once_with_its_pins_alone(tmp_path, platform, mark):
+    code = f"""
+make.sys.platform = {platform!r}
+make.pip = lambda *args, failed: (make.PEERS.mkdir(), print([str(arg) for arg in args]))
+make.python = lambda *args, failed: print(*args)
+make.peers()
+make.peers()
+"""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    torch, *others = project["optional-dependencies"]["peers"]
+    said, installed, *runs = peers(tmp_path, code).stdout.splitlines()
+    assert torch.startswith("torch==") and runs == ["tools/peers.py"] * 2
+    assert ast.literal_eval(installed) == ["--no-deps", "--target", str(tmp_path / "peers"), torch + mark, *others]
 
 
 def test_the_environment_can_start_in_any_locale_and_folder():
