@@ -332,6 +332,9 @@ def attention_by_rows(Q, K, V, mask=None, causal=False, offset=0):
     Q, K, V = (np.broadcast_to(X, lead + X.shape[-2:]) for X in (Q, K, V))  # views, not copies
     mask = None if mask is None else np.broadcast_to(mask, (*lead, n_q, n_k))
     Z = np.empty((*lead, n_q, V.shape[-1]), Q.dtype)
+    if causal and mask is None:  # what the queries of a block hide from each other: made once, for making it is dear
+        rows = min(ROWS_PER_BLOCK, n_q)
+        future = ~causal_mask(rows, rows)
     for b in np.ndindex(*lead):
         K_T = np.ascontiguousarray(K[b].T)  # (d_k, n_k), once: every block's product reads it row by row
         for i in range(0, n_q, ROWS_PER_BLOCK):
@@ -347,7 +350,7 @@ def attention_by_rows(Q, K, V, mask=None, causal=False, offset=0):
             S = _masked(q / _root(K) @ k_T, M)  # (j - i, seen)
             if causal and mask is None:  # only the corner behind the block's first query can be hidden
                 corner = S[:, i + offset :]
-                np.copyto(corner, -np.inf, where=~causal_mask(*corner.shape))
+                np.copyto(corner, -np.inf, where=future[: j - i, : corner.shape[1]])
             e, total = _shifted_exp(S, out=S)
             np.divide(e @ v, total, out=Z[b][i:j])
             if M is not None:

@@ -206,10 +206,10 @@ def curves(x, ys, xlabel="", ylabel="", ax=None):
 def measured(x, points, curves=(), xlabel="", ylabel="", ax=None):
     """Measured points with error bars over x (n,), and the curves that theory draws, on logarithmic axes -> Axes.
 
-    `points` maps the name that stands at the right end to pairs of a value and its error, (n, 2); `curves` are rows of
-    values (n,), drawn as dashed lines.  Raises ValueError if there are more than three sets of points, for more could
-    not be told apart without colour; if they are not as many as x; or if anything is not positive, which would be
-    missing from the picture.
+    `points` maps the name that stands at the last point to pairs of a value and its error, (n, 2); both are NaN where
+    nothing was measured.  `curves` are rows of values (n,), drawn as dashed lines.  Raises ValueError if there are more
+    than three sets of points, for more could not be told apart without colour; if they are not as many as x; or if
+    anything is not positive, which would be missing from the picture.
     """
     if len(points) > 3:
         raise ValueError(f"{len(points)} sets of points cannot be told apart without colour; give three at most")
@@ -219,12 +219,15 @@ def measured(x, points, curves=(), xlabel="", ylabel="", ax=None):
         pairs = np.asarray(pairs, dtype=float)
         if pairs.shape != (len(x), 2):
             raise ValueError(f"{name} needs a value and an error for each x, ({len(x)}, 2), but has {pairs.shape}")
-        if not (np.min(x) > 0 and np.min(pairs[:, 0]) > 0):
-            raise ValueError(f"logarithmic axes show positive numbers only, and {name} or x has others")
-        y, error = pairs.T
-        ax.errorbar(x, y, error, color=LIGHT["z"], marker=marker, markersize=4, linestyle="none", capsize=2)
-        ax.annotate(name, (x[-1], y[-1]), (8, 0), textcoords="offset points", va="center")
-    names = sorted(ax.texts, key=lambda name: name.xy[1])
+        there = ~np.isnan(pairs).all(axis=1)
+        (y, error), at = pairs[there].T, np.asarray(x)[there]
+        if not (there.any() and np.min(x) > 0 and np.min(y) > 0):
+            raise ValueError(f"logarithmic axes show positive numbers only, and {name} or x has none or others")
+        ax.errorbar(at, y, error, color=LIGHT["z"], marker=marker, markersize=4, linestyle="none", capsize=2)
+        stops = at[-1] != x[-1]  # its name then stands above, for other points go on beside it
+        where = {"va": "bottom", "ha": "center"} if stops else {"va": "center"}
+        ax.annotate(name, (at[-1], y[-1]), (0, 6) if stops else (8, 0), textcoords="offset points", **where)
+    names = sorted((name for name in ax.texts if name.xy[0] == x[-1]), key=lambda name: name.xy[1])
     if len(names) > 1:  # two that end close together would lie upon each other
         names[0].set_va("top")
         names[-1].set_va("bottom")

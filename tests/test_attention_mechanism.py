@@ -789,7 +789,7 @@ def test_bad_padding_reaches_no_gradient():
 # ---------------------------------------------------------------------------------------------------- rows in blocks
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3, 7, 128])
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 7, 128])
 @pytest.mark.parametrize("n_q, n_k, offset", [(7, 7, 0), (7, 10, 3), (7, 4, 0), (3, 10, 7), (7, 5, 6), (1, 1, 0)])
 @pytest.mark.parametrize("mask", ["none", "last key is padding", "one row empty", "causal, bottom right", "bias"])
 def test_blocks_of_rows_are_the_loops(rows, n_q, n_k, offset, mask):

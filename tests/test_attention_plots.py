@@ -224,6 +224,18 @@ def test_measured_points_have_error_bars_beside_the_curves_of_theory():
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("width", "size")
 
 
+def test_what_was_not_measured_is_not_drawn_and_the_name_stands_above_the_last_point():
+    ax = ap.measured([1, 2, 4], {"stops": [(3, 0), (5, 0), (np.nan, np.nan)], "goes on": [(1, 0), (2, 0), (4, 0)]})
+    assert [bars.lines[0].get_xydata().tolist() for bars in ax.containers] == [
+        [[1, 3], [2, 5]],
+        [[1, 1], [2, 2], [4, 4]],
+    ]
+    assert [(t.get_text(), t.xy, t.get_va()) for t in ax.texts] == [
+        ("stops", (2, 5), "bottom"),
+        ("goes on", (4, 4), "center"),
+    ]
+
+
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_names_of_points_that_end_close_together_do_not_overlap(order):
     last = {"plain": 0.416, "by rows": 0.274}
@@ -245,6 +257,7 @@ def test_a_fourth_set_of_points_is_refused_not_dropped():
     ([0, 2], [(1, 0.1), (2, 0.1)], "positive numbers only"),
     ([1, 2], [(1, 0.1), (-2, 0.1)], "positive numbers only"),
     ([1, 2], [(1, 0.1), (np.nan, 0.1)], "positive numbers only"),
+    ([1, 2], [(np.nan, np.nan)] * 2, "positive numbers only, and a or x has none"),
 ])  # fmt: skip
 def test_points_that_would_be_missing_from_the_picture_are_refused(x, pairs, words):
     with pytest.raises(ValueError, match=words):

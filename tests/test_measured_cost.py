@@ -1,0 +1,90 @@
+"""What chapter 8 says in words of its kept measurements holds for them: `bench/attention.py` writes them anew.
+
+No time is taken here.  The name of a test is that of the cells, -zh and -en, whose words no longer hold if it fails.
+"""
+
+import json
+import math
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import attention_mechanism as am
+
+KEPT = json.loads((Path(__file__).parents[1] / "book" / "data" / "cost.json").read_text("utf-8"))
+LENGTHS = [2**p for p in range(5, 15)]
+
+
+def column(name, what="seconds", causal=False):
+    return {row["n"]: row[what] for row in KEPT["rows"] if (row["name"], row["causal"]) == (name, causal)}
+
+
+PLAIN, BY_ROWS, TORCH, LAYER = (column(name) for name in ("plain", "by_rows", "torch", "layer"))
+LEAST = {n: t + column("exp")[n] for n, t in column("products").items()}
+
+
+def slope(times, a, b):
+    return math.log(times[b] / times[a], b / a)
+
+
+def layer_work(n):
+    return 4 * n * 512**2 + 2 * n**2 * 512
+
+
+def test_measured_plain():
+    assert max(PLAIN) == max(column("plain", causal=True)) == max(LAYER) == 4096
+    assert 3 * 4 * 8 * 4096**2 < 2**31 == KEPT["most_bytes"] < 3 * 4 * 8 * 8192**2
+    for name in ("by_rows", "torch"):
+        assert list(column(name)) == list(column(name, causal=True)) == LENGTHS
+    assert list(LEAST) == LENGTHS and KEPT["widths"] == {"d_k": 64, "d_model": 512, "n_head": 8}
+
+
+def test_read_fit():
+    for times in (PLAIN, BY_ROWS):
+        large, small = slope(times, 1024, max(times)), slope(times, 32, 256)
+        assert abs(large - 2) < 0.25 and small < large - 0.3, "close to 2, and much smaller"
+
+
+def test_read_layer():
+    work = {n: layer_work(n) for n in LAYER}
+    excess = {n: slope(LAYER, n, 2 * n) - slope(work, n, 2 * n) for n in LAYER if 2 * n in LAYER}
+    assert excess[32] < 0 < excess[1024] and max(excess, key=excess.get) == 2048
+
+
+def test_read_rate():
+    rates = {n: layer_work(n) / t for n, t in LAYER.items()}
+    best = max(rates, key=rates.get)
+    assert 32 < best < 1024 and rates[4096] < 0.7 * rates[best], "rises, then falls far below"
+
+
+def test_read_rivals():
+    assert BY_ROWS[32] > 2 * TORCH[32], "for small n torch is much faster"
+    assert PLAIN[4096] > 1.5 * BY_ROWS[4096], "for large n by rows is far faster than all at once"
+    assert all(LEAST[n] < BY_ROWS[n] for n in LENGTHS), "no squares below the dashed line"
+    assert BY_ROWS[16384] - LEAST[16384] < BY_ROWS[16384] / 2, "most of the time goes into products and exponentials"
+
+
+def test_measured_figure():
+    assert 0.5e-4 < PLAIN[32] < 1.5e-4 < BY_ROWS[32] < 3e-4 and 1 < BY_ROWS[16384] < 10
+    assert all(PLAIN[n] > BY_ROWS[n] for n in (1024, 2048, 4096))
+
+
+def test_rows_least_figure():
+    assert TORCH[32] / LEAST[32] < PLAIN[32] / LEAST[32] < BY_ROWS[32] / LEAST[32]
+    assert PLAIN[32] / LEAST[32] > 2
+    assert max(TORCH[4096], BY_ROWS[4096]) < PLAIN[4096] / 1.5
+
+
+@pytest.mark.parametrize("n", [128, 512])
+def test_the_kept_bytes_are_those_of_the_functions_as_they_are_now(n):
+    Q, K, V = np.ones((3, 1, 8, n, 64), np.float32)
+    for name, f in {"plain": am.scaled_dot_product_attention, "by_rows": am.attention_by_rows}.items():
+        tracemalloc.start()
+        try:
+            f(Q, K, V)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak == pytest.approx(column(name, "bytes")[n], rel=0.05)
