@@ -3,6 +3,7 @@
 test_mutants.py runs these tests on every wrong version in mutants.py, so they take no fixtures.
 """
 
+import doctest
 import functools
 import inspect
 import itertools
@@ -1157,6 +1158,14 @@ def test_docstrings_give_shapes_and_say_what_is_raised():
     for name, f in public_functions().items():
         assert "->" in f.__doc__, name
         assert "Source" in f.__doc__ or name in {"padding_mask", "to_additive", "to_boolean"}, name
+
+
+def test_every_docstring_ends_with_an_example_that_runs():
+    for name, f in public_functions().items():
+        text, _, example = inspect.getdoc(f).rpartition("\n\n")
+        assert example.startswith(">>> ") and len(example.splitlines()) <= 4 and ">>>" not in text, name
+        test = doctest.DocTestParser().get_doctest(example, dict(vars(am)), name, None, None)
+        assert test.examples and doctest.DocTestRunner().run(test).failed == 0, name
 
 
 def test_small_numpy_integers_do_not_overflow():
