@@ -212,7 +212,7 @@ def to_additive(keep, dtype=float):
     >>> to_additive([True, False])
     array([  0., -inf])
     """
-    _, keep, _ = _check("", mask=np.asarray(keep), mask_kinds="b")
+    _, keep, _ = _check("", mask=_array("the mask", keep), mask_kinds="b")
     if np.dtype(dtype).kind != "f":
         raise TypeError(f"{np.dtype(dtype)} cannot hold -inf: give a float dtype")
     return np.where(keep, 0, -np.inf).astype(dtype, copy=False)
@@ -227,7 +227,7 @@ def to_boolean(M):
     >>> to_boolean([0.0, -np.inf])
     array([ True, False])
     """
-    _, M, _ = _check("", mask=np.asarray(M), mask_kinds="f")
+    _, M, _ = _check("", mask=_array("the mask", M), mask_kinds="f")
     if (np.isfinite(M) & (M != 0)).any():
         raise ValueError("M holds a finite bias that is not 0, which a boolean mask cannot say: use M as it is")
     return M == 0
@@ -486,19 +486,16 @@ def _check(spec, *operands, mask=None, mask_kinds="bf", **whole):
     `whole` names whole numbers: name=(numbers, lowest, highest).
     """
     for name, (numbers, low, high) in whole.items():
-        n = np.asarray(numbers)
-        if n.dtype.kind not in "iu" or (n.ndim and name != "lengths") or (n < low).any() or (n > high).any():
-            bounds = f"from {low} up" if high == math.inf else f"from {low} to {high}"
-            raise ValueError(f"{name} must be a whole number {bounds}, not {numbers!r}")
+        n, several = _array(name, numbers), name == "lengths"
+        if n.dtype.kind not in "iu" or (n.ndim and not several) or (n < low).any() or (n > high).any():
+            wanted = f"whole numbers from {low} to n_k = {high}" if several else f"a whole number from {low} up"
+            raise ValueError(f"{name} must be {wanted if low < high else low}, not {numbers!r}")
     n_head = whole["n_head"][0] if "n_head" in whole else None
 
     arrays, lengths, lead, before = [], {}, (), []
     for item, x in zip(filter(None, spec.split(", ")), operands, strict=True):
         name, front, *axes = item.split()
-        try:
-            x = np.asarray(x)
-        except ValueError:
-            raise ValueError(f"{name} is not an array: its rows differ in length") from None
+        x = _array(name, x)
         if x.dtype.kind not in "fiu":
             raise TypeError(f"{name} holds {x.dtype}, not real numbers; convert it, for example with .astype(float)")
         label, n_front = f"{name} {x.shape}", x.ndim - len(axes)
@@ -509,7 +506,7 @@ def _check(spec, *operands, mask=None, mask_kinds="bf", **whole):
             if n != n_first:
                 raise ValueError(f"{first} and {label} must agree in {axis}, but {n_first} is not {n}")
             if axis.startswith("n_head·") and n % n_head:
-                raise ValueError(f"n_head = {n_head} does not divide {axis} = {n} of {label}")
+                raise ValueError(f"n_head = {n_head} must divide {axis} = {n} of {label}: the heads get equal parts")
         joint = _joint_shape(lead, x.shape[:n_front])
         if joint is None or (front == "=" and x.shape[:n_front] != lead):
             wanted = f"be {lead} as" if front == "=" else "broadcast with those"
@@ -517,7 +514,7 @@ def _check(spec, *operands, mask=None, mask_kinds="bf", **whole):
         arrays, before, lead = [*arrays, x], [*before, label], joint
 
     if mask is not None:
-        mask = np.asarray(mask)
+        mask = _array("the mask", mask)
         if mask.dtype.kind not in mask_kinds:
             raise TypeError(
                 f"the mask holds {mask.dtype}; a mask is boolean, True = may attend (mask.astype(bool) if 1 means so),"
@@ -526,7 +523,10 @@ def _check(spec, *operands, mask=None, mask_kinds="bf", **whole):
         scores = (*lead, lengths["n_q"][1], lengths["n_k"][1]) if operands else mask.shape
         if _joint_shape(mask.shape, scores) != scores:
             note = "" if n_head is None else "; it serves all heads and has no axis for them"
-            raise ValueError(f"mask {mask.shape} does not broadcast to the scores (…, n_q, n_k) = {scores}{note}")
+            raise ValueError(
+                f"mask {mask.shape} does not broadcast to the scores (…, n_q, n_k) = {scores}{note}; for a mask of the"
+                " keys alone padding_mask makes (…, 1, n_k)"
+            )
         if mask.dtype.kind == "f" and mask.size:
             if not mask.max() < math.inf:  # NaN is not below either
                 raise ValueError("the float mask holds NaN or +inf; let to_additive make it from a boolean one")
@@ -538,6 +538,13 @@ def _check(spec, *operands, mask=None, mask_kinds="bf", **whole):
 
     dtype = np.result_type(*(x.dtype if x.dtype.kind == "f" else float for x in arrays)) if arrays else None
     return [x.astype(np.float32 if dtype == np.float16 else dtype, copy=False) for x in arrays], mask, dtype
+
+
+def _array(name, x):
+    try:
+        return np.asarray(x)
+    except ValueError:
+        raise ValueError(f"{name} is not an array: its rows differ in length; pad them to the longest") from None
 
 
 def _joint_shape(*shapes):

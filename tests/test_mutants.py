@@ -38,7 +38,9 @@ ABOUT_FORM = {
     tests.test_the_warning_comes_once_and_points_at_the_caller,
 }
 TESTS = [test for name, test in vars(tests).items() if name.startswith("test_") and test not in ABOUT_FORM]
-CASES = [(test, arguments) for test in TESTS for arguments in parametrizations(test)]
+# The first case of every test, then the second of every test …: most mutants die in the first round.
+ROUNDS = itertools.zip_longest(*([(test, arguments) for arguments in parametrizations(test)] for test in TESTS))
+CASES = [case for cases in ROUNDS for case in cases if case]
 
 
 def failure(test, arguments):
