@@ -403,7 +403,9 @@ def attention_by_rows(Q, K, V, mask=None, causal=False, offset=0):
     Q, K, V = (np.broadcast_to(X, lead + X.shape[-2:]) for X in (Q, K, V))  # views, not copies
     mask = None if mask is None else np.broadcast_to(mask, (*lead, n_q, n_k))
     Z = np.empty((*lead, n_q, V.shape[-1]), Q.dtype)
+    part = 2.0 ** -n_k.bit_length()  # below 1 / n_k, and exact: a sum of values, not yet divided, cannot overflow
     for b in np.ndindex(*lead):
+        V_part = V[b] * part
         K_T = np.ascontiguousarray(K[b].T)  # (d_k, n_k), once: every block's product reads it row by row
         for i in range(0, n_q, ROWS_PER_BLOCK):
             j = min(i + ROWS_PER_BLOCK, n_q)
@@ -411,7 +413,7 @@ def attention_by_rows(Q, K, V, mask=None, causal=False, offset=0):
             M = None if mask is None else mask[b][i:j, :seen]
             if causal and mask is not None:
                 M = np.where(causal_mask(j - i, seen, i + offset), M, False if M.dtype == bool else -np.inf)
-            q, k_T, v = Q[b][i:j], K_T[:, :seen], V[b][:seen]
+            q, k_T, v = Q[b][i:j], K_T[:, :seen], V_part[:seen]
             if M is not None:
                 q, k, v = _clean(M, (q,), (k_T.T, v))
                 k_T = k.T
@@ -420,7 +422,7 @@ def attention_by_rows(Q, K, V, mask=None, causal=False, offset=0):
                 corner = S[:, i + offset :]
                 np.copyto(corner, -np.inf, where=~causal_mask(*corner.shape))
             e, total = _shifted_exp(S, out=S)
-            np.divide(e @ v, total, out=Z[b][i:j])
+            np.divide(e @ v, total * part, out=Z[b][i:j])
             if M is not None:
                 Z[b][i:j][~e.any(axis=-1)] = 0
     return Z.astype(dtype, copy=False)

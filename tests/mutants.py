@@ -1333,6 +1333,13 @@ def rows_block_maximum(Q, K, V, mask=None, causal=False, offset=0):
     return Z
 
 
+@mutant("by rows: values are summed before they are divided, and overflow", ROWS, "E")
+def rows_sum_overflows(Q, K, V, mask=None, causal=False, offset=0):
+    Z = attention_by_rows(Q, K, V, mask, causal, offset)
+    with np.errstate(over="ignore"):
+        return np.where(np.isinf(Z * Z.dtype.type(2)) & (np.shape(K)[-2] > 1), np.inf, Z).astype(Z.dtype)
+
+
 @mutant("by rows: not scaled", ROWS, "C7")
 def rows_unscaled(Q, K, V, mask=None, causal=False, offset=0):
     Z = attention_by_rows(Q, K, V, mask, causal, offset)
