@@ -243,11 +243,11 @@ def softmax_clipped(x, axis=-1):
 @mutant("the sum runs over the rows, not along them, where there are as many", "softmax", "A6")
 def softmax_without_keepdims(x, axis=-1):
     a = softmax(x, axis)
-    if np.ndim(x) != 2 or not is_square(x) or axis != -1 or not np.isfinite(x).all():
+    if np.ndim(x) != 2 or not is_square(x) or axis != -1 or np.isnan(a).any() or not a.size:
         return a
-    with np.errstate(over="ignore", invalid="ignore"):
-        e = np.exp(floats(x) - floats(x).max(-1, keepdims=True))
-        return alike(e / e.sum(-1), x)
+    mu = floats(x).max(-1, keepdims=True)
+    e = np.exp(floats(x) - np.where(np.isneginf(mu), 0, mu))
+    return alike(e / np.where(e.sum(-1) == 0, 1, e.sum(-1)), x)
 
 
 @mutant("exp is left out", "softmax")
@@ -1323,9 +1323,10 @@ def rows_skipped_block(Q, K, V, mask=None, causal=False, offset=0):
 @mutant("by rows: the maximum of the block is subtracted, not that of the row", ROWS, "A25")
 def rows_block_maximum(Q, K, V, mask=None, causal=False, offset=0):
     Z = attention_by_rows(Q, K, V, mask, causal, offset).copy()
-    if mask is not None or causal or not Z.size or not np.size(K):
+    if mask is not None or not Z.size or not np.size(K) or not np.isfinite(scaled_scores(Q, K)).all():
         return Z
     S = np.broadcast_to(scaled_scores(Q, K), (*Z.shape[:-1], np.shape(K)[-2]))
+    S = np.where(causal_mask(*S.shape[-2:], offset), S, -np.inf) if causal else S
     for i in range(0, S.shape[-2], am.ROWS_PER_BLOCK):
         block = S[..., i : i + am.ROWS_PER_BLOCK, :]
         lost = np.exp(block - block.max(axis=(-2, -1), keepdims=True)).sum(-1) == 0
