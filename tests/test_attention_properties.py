@@ -115,14 +115,18 @@ def rounding(Q, K):
 
 
 @any_input
-@given(inputs(values=COMPARED, dtypes=[np.float64, int]), BLOCKS)
-def test_any_attention_is_the_loops(x, block):
+@given(inputs(values=COMPARED, dtypes=[np.float64, int]), BLOCKS, st.integers(0, 4))
+def test_any_attention_is_the_loops(x, block, offset):
     Z, A = am.scaled_dot_product_attention(x.Q, x.K, x.V, x.mask)
     Z_loops, A_loops = attention(x.Q, x.K, x.V, x.mask)
     assert Z.shape == Z_loops.shape
     close(Z, Z_loops, rounding(x.Q, x.K))
     close(np.broadcast_to(A, A_loops.shape), A_loops, rounding(x.Q, x.K))
     close(by_rows(block, x.Q, x.K, x.V, x.mask), Z_loops, rounding(x.Q, x.K))
+    seen = np.tri(*x.keep.shape[-2:], offset, dtype=bool)
+    both = seen if x.mask is None else seen & x.mask if x.mask.dtype == bool else np.where(seen, x.mask, -np.inf)
+    Z_causal = by_rows(block, x.Q, x.K, x.V, x.mask, causal=True, offset=offset)
+    close(Z_causal, attention(x.Q, x.K, x.V, both)[0], rounding(x.Q, x.K))
 
 
 @any_input
