@@ -400,12 +400,13 @@ def attention_by_rows(Q, K, V, mask=None, causal=False, offset=0):
     (Q, K, V), mask, dtype = _check(spec, Q, K, V, mask=mask, **whole)
     offset = min(int(offset), K.shape[-2])  # beyond that every key is seen; NumPy's small integers would overflow
     lead, n_q, n_k = np.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2]), Q.shape[-2], K.shape[-2]
+    largest = max(V.max(initial=0), -V.min(initial=0))  # n_k of these, summed before they are divided, may overflow:
+    part = 1.0 if largest <= np.finfo(V.dtype).max / max(n_k, 1) else 2.0 ** -n_k.bit_length()  # exact, below 1 / n_k
     Q, K, V = (np.broadcast_to(X, lead + X.shape[-2:]) for X in (Q, K, V))  # views, not copies
     mask = None if mask is None else np.broadcast_to(mask, (*lead, n_q, n_k))
     Z = np.empty((*lead, n_q, V.shape[-1]), Q.dtype)
-    part = 2.0 ** -n_k.bit_length()  # below 1 / n_k, and exact: a sum of values, not yet divided, cannot overflow
     for b in np.ndindex(*lead):
-        V_part = V[b] * part
+        V_b = V[b] if part == 1 else V[b] * part
         K_T = np.ascontiguousarray(K[b].T)  # (d_k, n_k), once: every block's product reads it row by row
         for i in range(0, n_q, ROWS_PER_BLOCK):
             j = min(i + ROWS_PER_BLOCK, n_q)
@@ -413,7 +414,7 @@ def attention_by_rows(Q, K, V, mask=None, causal=False, offset=0):
             M = None if mask is None else mask[b][i:j, :seen]
             if causal and mask is not None:
                 M = np.where(causal_mask(j - i, seen, i + offset), M, False if M.dtype == bool else -np.inf)
-            q, k_T, v = Q[b][i:j], K_T[:, :seen], V_part[:seen]
+            q, k_T, v = Q[b][i:j], K_T[:, :seen], V_b[:seen]
             if M is not None:
                 q, k, v = _clean(M, (q,), (k_T.T, v))
                 k_T = k.T
