@@ -971,11 +971,11 @@ def bad_operands(name):
         yield "ragged", {operand: RAGGED}, ValueError, [operand, "rows differ in length", "pad"]
         for at, axis in enumerate(axes):
             others = [f"{other} {fits[other].shape}" for other, _, its in spec if axis in its and other != operand]
-            shape = list(x.shape)
-            shape[at] += fits.get("n_head", 1)  # still divisible
-            if others:
-                message = [f"{operand} {tuple(shape)}", others[0], f"agree in {axis}"]
-                yield f"another {axis}", {operand: np.zeros(shape)}, ValueError, message
+            longer = x.shape[at] + fits.get("n_head", 1)  # still divisible
+            for n in [longer] + [1] * ("n_head·" not in axis) if others else []:  # 1 would broadcast
+                y = np.zeros((*x.shape[:at], n, *x.shape[at + 1 :]))
+                message = [f"{operand} {y.shape}", others[0], f"agree in {axis}"]
+                yield f"{axis} = {n}", {operand: y}, ValueError, message
     free = [operand for operand, front, _ in spec if front != "|"]
     for one, other in itertools.pairwise(free):
         pair = {one: np.zeros((2, *fits[one].shape)), other: np.zeros((3, *fits[other].shape))}
