@@ -4,7 +4,8 @@ The problems stand in attention_problems/; one is known by its function's name. 
 inputs, the smallest first, and its answers are compared with those of plain loops, up to the first wrong one.  If a
 known mistake gives the same answers, that mistake is named.
 
-The inputs are copies, so a function that writes into them is found out.  A warning costs nothing, and neither does
+The inputs are copies, so a function that writes into them is found out.  Where a problem asks for little memory, that
+is measured once all answers are right.  A warning costs nothing, and neither does
 float32; but what should be True and False must be boolean, for a mask of 0 and 1 would be added to the scores.  An
 endless loop is not noticed: interrupt the cell.  The function runs in the reader's own process, and the right answers
 stand beside it: this is for learning, not for marks.
@@ -14,6 +15,7 @@ import contextlib
 import math
 import numbers
 import traceback
+import tracemalloc
 import warnings
 from html import escape
 from typing import Any, NamedTuple
@@ -57,6 +59,12 @@ def check(fn):
         if wrong:
             mark, (zh, en) = "○" if wrong is UNSOLVED else "✗", wrong
             return Verdict(False, f"{mark} {name}：{zh}", f"{mark} {name}: {en}")
+    if problem.memory:
+        arguments, too_much = problem.memory
+        bytes_held = held(problem, fn, arguments)
+        if bytes_held >= too_much:
+            zh, en = holds_too_much(bytes_held, too_much, *given(problem, arguments, shapes_only=True))
+            return Verdict(False, f"✗ {name}：{zh}", f"✗ {name}: {en}")
     n = len(problem.cases)
     return Verdict(True, f"✓ {name}：{n} 项检查全部通过。", f"✓ {name}: all {n} checks passed.")
 
@@ -152,6 +160,20 @@ def tried(problem, fn, case):
     return Trial(value, changed=tuple(name for name, now, before in triples if not np.array_equal(now, before)))
 
 
+def held(problem, fn, arguments):
+    """The most bytes that `fn` holds at one time, as far as Python and NumPy count them."""
+    traced = tracemalloc.is_tracing()  # by the reader, who wants to go on
+    tracemalloc.start()
+    try:
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        tried(problem, fn, arguments)
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        if not traced:
+            tracemalloc.stop()
+
+
 def is_stub(trial):
     return trial.error is None and (trial.value is None or trial.value is ...)
 
@@ -243,6 +265,16 @@ def writes(changed):
     return (
         f"改动了输入 {names}。请另建数组：+=、-=、*=、/= 和给元素赋值，改的都是原来的数组。",
         f"it changes its input {names}. Make a new array: +=, -=, *=, /= and assigning to entries change the old one.",
+    )
+
+
+def holds_too_much(held, limit, zh_given, en_given):
+    return (
+        f"结果都对，但一次占用的内存太多：{zh_given}多占了 {held:,} 字节；单是一个 n×n 的布尔数组就有 {limit:,} 字节。"
+        "哪里造出了 n×n 的数组？分数、权重、掩码都要一块一块地算。",
+        f"the results are right, but it holds too much at once: {en_given}{held:,} bytes, and an array of n × n, even "
+        f"one of True and False, has {limit:,}. Where is one made? Scores, weights and the mask are to be computed "
+        "block by block.",
     )
 
 

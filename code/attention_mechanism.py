@@ -24,6 +24,9 @@ def dot_scores(Q, K):
     (…, n_q, d_k), (…, n_k, d_k) -> (…, n_q, n_k)
 
     Raises ValueError if d_k differs.  Source: Luong et al. 2015, §3.1 ("dot").
+
+    >>> dot_scores([[2, 0]], [[2, 0], [0, 2], [1, 1]])  # chapter 1: a query, and the keys of three titles
+    array([[4., 0., 2.]])
     """
     (Q, K), _, dtype = _check("Q … n_q d_k, K … n_k d_k", Q, K)
     return (Q @ K.mT).astype(dtype, copy=False)
@@ -36,6 +39,9 @@ def scaled_scores(Q, K):
     (…, n_q, d_k), (…, n_k, d_k) -> (…, n_q, n_k)
 
     Raises ValueError if d_k differs.  Source: Vaswani et al. 2017, eq. 1 and §3.2.1.
+
+    >>> scaled_scores([[2, 0, 0, 0]], [[2, 0, 0, 0], [0, 2, 0, 0], [1, 1, 0, 0]])  # divided by √4
+    array([[2., 0., 1.]])
     """
     (Q, K), _, dtype = _check("Q … n_q d_k, K … n_k d_k", Q, K)
     return (dot_scores(Q, K) / _root(K)).astype(dtype, copy=False)
@@ -49,6 +55,11 @@ def softmax(x, axis=-1):
     −∞ gets weight 0, and a row of nothing but −∞ is 0 all over.  A row that holds NaN or +∞ has no softmax: it comes
     out as NaN, and the other rows are not touched.  Source: Vaswani et al. 2017, eq. 1; the shift by μ is the
     usual safeguard against overflow, exact because softmax(x + c) = softmax(x).
+
+    >>> softmax(np.log([2, 1, 1]))
+    array([0.5 , 0.25, 0.25])
+    >>> softmax([1000, 1000, -np.inf])
+    array([0.5, 0.5, 0. ])
     """
     (x,), _, dtype = _check("x … n", x)
     e, total = _shifted_exp(x, axis)
@@ -68,6 +79,11 @@ def scaled_dot_product_attention(Q, K, V, mask=None):
     TypeError for any other mask dtype.  Warns (UserWarning) on a float mask that holds ones and otherwise only zeros: a
     boolean was meant.  (All zeros is a mask that blocks nothing.)
     Source: Vaswani et al. 2017, eq. 1; masks: ibid., §3.2.3.
+
+    >>> Q, K, V = [[2, 0]], [[2, 0], [0, 2], [1, 1]], [[20, 2], [0, 12], [6, 8]]  # chapter 1
+    >>> Z, A = scaled_dot_product_attention(Q, K, V)
+    >>> A.round(4), Z.round(2)
+    (array([[0.7679, 0.0454, 0.1867]]), array([[16.48,  3.57]]))
     """
     (Q, K, V), mask, dtype = _check("Q … n_q d_k, K … n_k d_k, V … n_k d_v", Q, K, V, mask=mask)
     Q, K, V = _clean(mask, (Q,), (K, V))
@@ -90,6 +106,10 @@ def softmax_jacobian(a):
     (…, n) -> (…, n, n)
 
     Source: the quotient rule.
+
+    >>> softmax_jacobian([0.5, 0.5])
+    array([[ 0.25, -0.25],
+           [-0.25,  0.25]])
     """
     (a,), _, dtype = _check("a … n", a)
     J = a[..., :, None] * (np.eye(a.shape[-1], dtype=a.dtype) - a[..., None, :])  # (…, n, n)
@@ -106,6 +126,11 @@ def softmax_backward(a, da):
 
     Raises ValueError if n differs.  Source: the product with diag(a) − aᵀa, multiplied
     out: the row sum comes from aᵀa, whose diagonal belongs to it.
+
+    >>> softmax_backward([0.5, 0.5], [1, 0])
+    array([ 0.25, -0.25])
+    >>> softmax_backward([0.5, 0.5], [1, 1])  # a shift of all scores changes nothing
+    array([0., 0.])
     """
     (a, da), _, dtype = _check("a … n, da … n", a, da)
     D = a * (da - (a * da).sum(axis=-1, keepdims=True))
@@ -123,6 +148,11 @@ def scaled_dot_product_attention_backward(G, Q, K, V, A):
 
     Raises ValueError if shapes do not fit, or G has not the shape of Z.  Source: the chain rule on Vaswani et al. 2017,
     eq. 1.
+
+    >>> Q, K, V, A = [[2]], [[1], [1]], [[8], [0]], [[0.5, 0.5]]  # equal keys: half the weight each
+    >>> dQ, dK, dV = scaled_dot_product_attention_backward([[1]], Q, K, V, A)
+    >>> dQ, dK.T, dV.T
+    (array([[0.]]), array([[ 4., -4.]]), array([[0.5, 0.5]]))
     """
     spec = "Q … n_q d_k, K … n_k d_k, V … n_k d_v, A … n_q n_k, G = n_q d_v"
     (Q, K, V, A, G), _, dtype = _check(spec, Q, K, V, A, G)
@@ -146,6 +176,11 @@ def causal_mask(n_q, n_k=None, offset=0):
 
     `offset` counts the earlier keys in a cache: query i stands at position i + offset.  Without `n_k` there are
     n_q + offset keys.  Raises ValueError unless all are whole numbers from 0 up.  Source: Vaswani et al. 2017, §3.2.3.
+
+    >>> causal_mask(3).astype(int)
+    array([[1, 0, 0],
+           [1, 1, 0],
+           [1, 1, 1]])
     """
     _check("", n_q=(n_q, 0, math.inf), offset=(offset, 0, math.inf))
     n_q, offset = int(n_q), int(offset)  # NumPy's small integers would overflow
@@ -160,6 +195,9 @@ def padding_mask(lengths, n_k):
     (…) -> (…, 1, n_k), ready to broadcast over the queries
 
     Raises ValueError unless the lengths are whole numbers from 0 to n_k.
+
+    >>> padding_mask([3, 2], 3).astype(int).tolist()
+    [[[1, 1, 1]], [[1, 1, 0]]]
     """
     _check("", n_k=(n_k, 0, math.inf))
     _check("", lengths=(lengths, 0, n_k))
@@ -170,8 +208,11 @@ def to_additive(keep, dtype=float):
     """The float mask M that says the same as a boolean mask: 0 where True (may attend), −∞ where False.
 
     Any shape -> the same shape.  Raises TypeError if `keep` is not boolean or `dtype` is not a float type.
+
+    >>> to_additive([True, False])
+    array([  0., -inf])
     """
-    _, keep, _ = _check("", mask=np.asarray(keep), mask_kinds="b")
+    _, keep, _ = _check("", mask=_array("the mask", keep), mask_kinds="b")
     if np.dtype(dtype).kind != "f":
         raise TypeError(f"{np.dtype(dtype)} cannot hold -inf: give a float dtype")
     return np.where(keep, 0, -np.inf).astype(dtype, copy=False)
@@ -182,8 +223,11 @@ def to_boolean(M):
 
     Any shape -> the same shape.  Raises TypeError if M is not float, and ValueError if it holds a finite bias, NaN or
     +∞: no boolean says the same.
+
+    >>> to_boolean([0.0, -np.inf])
+    array([ True, False])
     """
-    _, M, _ = _check("", mask=np.asarray(M), mask_kinds="f")
+    _, M, _ = _check("", mask=_array("the mask", M), mask_kinds="f")
     if (np.isfinite(M) & (M != 0)).any():
         raise ValueError("M holds a finite bias that is not 0, which a boolean mask cannot say: use M as it is")
     return M == 0
@@ -198,6 +242,9 @@ def split_heads(X, n_head):
     (…, n, n_head·d) -> (…, n_head, n, d)
 
     Raises ValueError if n_head does not divide the columns.  Source: Vaswani et al. 2017, §3.2.2.
+
+    >>> split_heads([[1, 2, 3, 4], [5, 6, 7, 8]], 2).tolist()
+    [[[1.0, 2.0], [5.0, 6.0]], [[3.0, 4.0], [7.0, 8.0]]]
     """
     (X,), _, dtype = _check("X … n n_head·d", X, n_head=(n_head, 1, math.inf))
     *lead, n, columns = X.shape
@@ -211,6 +258,10 @@ def merge_heads(X):
     (…, n_head, n, d) -> (…, n, n_head·d)
 
     Raises ValueError with fewer than three axes.  Source: Vaswani et al. 2017, §3.2.2 ("Concat").
+
+    >>> merge_heads([[[1, 2], [5, 6]], [[3, 4], [7, 8]]])
+    array([[1., 2., 3., 4.],
+           [5., 6., 7., 8.]])
     """
     (X,), _, dtype = _check("X … n_head n d", X)
     *lead, n_head, n, d = X.shape
@@ -235,6 +286,11 @@ def multi_head_attention(X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask=None):
 
     Raises ValueError if shapes do not fit, n_head does not divide a projection's columns, or the mask has a head axis;
     TypeError as above.  Source: Vaswani et al. 2017, §3.2.2.
+
+    >>> I = np.eye(2)  # each head has a column of its own
+    >>> Y, A = multi_head_attention([[np.log(3), 0]], I, I, I, I, I, n_head=2)
+    >>> Y.round(2), A.round(2).tolist()
+    (array([[0.75, 0.5 ]]), [[[0.75, 0.25]], [[0.5, 0.5]]])
     """
     operands = X_q, X_s, W_Q, W_K, W_V, W_O
     (X_q, X_s, *W, W_O), mask, dtype = _check(_MULTI_HEAD, *operands, mask=mask, n_head=(n_head, 1, math.inf))
@@ -254,6 +310,11 @@ def multi_head_attention_backward(G, X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask=
 
     Raises as multi_head_attention, and ValueError if G has not the shape of Y.  Source: the chain rule on
     multi_head_attention.
+
+    >>> I = np.eye(2)
+    >>> dX_q, dX_s, *dW = multi_head_attention_backward([[1, 1]], [[0, 0]], I, I, I, I, I, n_head=2)
+    >>> dX_q, dX_s.tolist()
+    (array([[0.25, 0.25]]), [[0.5, 0.5], [0.5, 0.5]])
     """
     operands = X_q, X_s, W_Q, W_K, W_V, W_O, G
     spec = _MULTI_HEAD + ", G = n_q d_out"
@@ -295,6 +356,9 @@ def general_scores(s, h, W):
     (…, n_q, d_s), (…, n_k, d_h), (d_s, d_h) -> (…, n_q, n_k)
 
     Raises ValueError if a width differs.  Source: Luong et al. 2015, §3.1 ("general").
+
+    >>> general_scores([[1, 2]], [[3], [4]], [[10], [1]])  # 1 · 10 + 2 · 1 = 12, times 3 and 4
+    array([[36., 48.]])
     """
     (s, h, W), _, dtype = _check("s … n_q d_s, h … n_k d_h, W | d_s d_h", s, h, W)
     return (s @ W @ h.mT).astype(dtype, copy=False)
@@ -306,6 +370,9 @@ def additive_scores(s, h, W_1, W_2, v):
     (…, n_q, d_s), (…, n_k, d_h), (d_s, d_a), (d_h, d_a), (d_a,) -> (…, n_q, n_k)
 
     Raises ValueError if a width differs.  Source: Bahdanau et al. 2015, app. A.1.2, with s the previous decoder state.
+
+    >>> additive_scores([[1]], [[-1], [99]], [[1]], [[1]], [2])  # tanh 0 = 0; no score goes past the sum of |v|
+    array([[0., 2.]])
     """
     spec = "s … n_q d_s, h … n_k d_h, W_1 | d_s d_a, W_2 | d_h d_a, v | d_a"
     (s, h, W_1, W_2, v), _, dtype = _check(spec, s, h, W_1, W_2, v)
@@ -323,12 +390,18 @@ def attention_by_rows(Q, K, V, mask=None, causal=False, offset=0):
 
     Raises as scaled_dot_product_attention, and ValueError for an offset without causal=True.  Source: the rows of A are
     independent of each other, so no online softmax is needed; Rabe & Staats 2021 chunk the queries, and the keys too.
+
+    >>> attention_by_rows([[0], [0]], [[1], [2]], [[4], [8]], causal=True)  # the first query sees one key
+    array([[4.],
+           [6.]])
     """
     spec = "Q … n_q d_k, K … n_k d_k, V … n_k d_v"
     whole = {"offset": (offset, 0, math.inf)} if causal else {"offset without causal=True": (offset, 0, 0)}
     (Q, K, V), mask, dtype = _check(spec, Q, K, V, mask=mask, **whole)
     offset = min(int(offset), K.shape[-2])  # beyond that every key is seen; NumPy's small integers would overflow
     lead, n_q, n_k = np.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2]), Q.shape[-2], K.shape[-2]
+    largest = max(V.max(initial=0), -V.min(initial=0))  # n_k of these, summed before they are divided, may overflow:
+    part = 1.0 if largest <= np.finfo(V.dtype).max / max(n_k, 1) else 2.0 ** -n_k.bit_length()  # exact, below 1 / n_k
     Q, K, V = (np.broadcast_to(X, lead + X.shape[-2:]) for X in (Q, K, V))  # views, not copies
     mask = None if mask is None else np.broadcast_to(mask, (*lead, n_q, n_k))
     Z = np.empty((*lead, n_q, V.shape[-1]), Q.dtype)
@@ -336,6 +409,7 @@ def attention_by_rows(Q, K, V, mask=None, causal=False, offset=0):
         rows = min(ROWS_PER_BLOCK, n_q)
         future = ~causal_mask(rows, rows)
     for b in np.ndindex(*lead):
+        V_b = V[b] if part == 1 else V[b] * part
         K_T = np.ascontiguousarray(K[b].T)  # (d_k, n_k), once: every block's product reads it row by row
         for i in range(0, n_q, ROWS_PER_BLOCK):
             j = min(i + ROWS_PER_BLOCK, n_q)
@@ -343,7 +417,7 @@ def attention_by_rows(Q, K, V, mask=None, causal=False, offset=0):
             M = None if mask is None else mask[b][i:j, :seen]
             if causal and mask is not None:
                 M = np.where(causal_mask(j - i, seen, i + offset), M, False if M.dtype == bool else -np.inf)
-            q, k_T, v = Q[b][i:j], K_T[:, :seen], V[b][:seen]
+            q, k_T, v = Q[b][i:j], K_T[:, :seen], V_b[:seen]
             if M is not None:
                 q, k, v = _clean(M, (q,), (k_T.T, v))
                 k_T = k.T
@@ -352,7 +426,7 @@ def attention_by_rows(Q, K, V, mask=None, causal=False, offset=0):
                 corner = S[:, i + offset :]
                 np.copyto(corner, -np.inf, where=future[: j - i, : corner.shape[1]])
             e, total = _shifted_exp(S, out=S)
-            np.divide(e @ v, total, out=Z[b][i:j])
+            np.divide(e @ v, total * part, out=Z[b][i:j])
             if M is not None:
                 Z[b][i:j][~e.any(axis=-1)] = 0
     return Z.astype(dtype, copy=False)
@@ -418,19 +492,16 @@ def _check(spec, *operands, mask=None, mask_kinds="bf", **whole):
     `whole` names whole numbers: name=(numbers, lowest, highest).
     """
     for name, (numbers, low, high) in whole.items():
-        n = np.asarray(numbers)
-        if n.dtype.kind not in "iu" or (n.ndim and name != "lengths") or (n < low).any() or (n > high).any():
-            bounds = f"from {low} up" if high == math.inf else f"from {low} to {high}"
-            raise ValueError(f"{name} must be a whole number {bounds}, not {numbers!r}")
+        n, several = _array(name, numbers), name == "lengths"
+        if n.dtype.kind not in "iu" or (n.ndim and not several) or (n < low).any() or (n > high).any():
+            wanted = f"whole numbers from {low} to n_k = {high}" if several else f"a whole number from {low} up"
+            raise ValueError(f"{name} must be {wanted if low < high else low}, not {numbers!r}")
     n_head = whole["n_head"][0] if "n_head" in whole else None
 
     arrays, lengths, lead, before = [], {}, (), []
     for item, x in zip(filter(None, spec.split(", ")), operands, strict=True):
         name, front, *axes = item.split()
-        try:
-            x = np.asarray(x)
-        except ValueError:
-            raise ValueError(f"{name} is not an array: its rows differ in length") from None
+        x = _array(name, x)
         if x.dtype.kind not in "fiu":
             raise TypeError(f"{name} holds {x.dtype}, not real numbers; convert it, for example with .astype(float)")
         label, n_front = f"{name} {x.shape}", x.ndim - len(axes)
@@ -441,7 +512,7 @@ def _check(spec, *operands, mask=None, mask_kinds="bf", **whole):
             if n != n_first:
                 raise ValueError(f"{first} and {label} must agree in {axis}, but {n_first} is not {n}")
             if axis.startswith("n_head·") and n % n_head:
-                raise ValueError(f"n_head = {n_head} does not divide {axis} = {n} of {label}")
+                raise ValueError(f"n_head = {n_head} must divide {axis} = {n} of {label}: the heads get equal parts")
         joint = _joint_shape(lead, x.shape[:n_front])
         if joint is None or (front == "=" and x.shape[:n_front] != lead):
             wanted = f"be {lead} as" if front == "=" else "broadcast with those"
@@ -449,7 +520,7 @@ def _check(spec, *operands, mask=None, mask_kinds="bf", **whole):
         arrays, before, lead = [*arrays, x], [*before, label], joint
 
     if mask is not None:
-        mask = np.asarray(mask)
+        mask = _array("the mask", mask)
         if mask.dtype.kind not in mask_kinds:
             raise TypeError(
                 f"the mask holds {mask.dtype}; a mask is boolean, True = may attend (mask.astype(bool) if 1 means so),"
@@ -458,7 +529,10 @@ def _check(spec, *operands, mask=None, mask_kinds="bf", **whole):
         scores = (*lead, lengths["n_q"][1], lengths["n_k"][1]) if operands else mask.shape
         if _joint_shape(mask.shape, scores) != scores:
             note = "" if n_head is None else "; it serves all heads and has no axis for them"
-            raise ValueError(f"mask {mask.shape} does not broadcast to the scores (…, n_q, n_k) = {scores}{note}")
+            raise ValueError(
+                f"mask {mask.shape} does not broadcast to the scores (…, n_q, n_k) = {scores}{note}; for a mask of the"
+                " keys alone padding_mask makes (…, 1, n_k)"
+            )
         if mask.dtype.kind == "f" and mask.size:
             if not mask.max() < math.inf:  # NaN is not below either
                 raise ValueError("the float mask holds NaN or +inf; let to_additive make it from a boolean one")
@@ -470,6 +544,13 @@ def _check(spec, *operands, mask=None, mask_kinds="bf", **whole):
 
     dtype = np.result_type(*(x.dtype if x.dtype.kind == "f" else float for x in arrays)) if arrays else None
     return [x.astype(np.float32 if dtype == np.float16 else dtype, copy=False) for x in arrays], mask, dtype
+
+
+def _array(name, x):
+    try:
+        return np.asarray(x)
+    except ValueError:
+        raise ValueError(f"{name} is not an array: its rows differ in length; pad them to the longest") from None
 
 
 def _joint_shape(*shapes):

@@ -122,6 +122,38 @@ def scale_widens(Q, K):
     return scaled_scores(Q, K) / np.sqrt(np.array([1.0]))
 
 
+@mutant("K is taken for its own transpose where it is square, and Q K is scaled", "scaled_scores", "C6")
+def scale_without_transpose(Q, K):
+    S = scaled_scores(Q, K)
+    return floats(Q) @ floats(K) / math.sqrt(np.shape(K)[-1]) if is_square(K) else S
+
+
+@mutant("divided by the root of the number of queries", "scaled_scores", "A21")
+def scale_n_q(Q, K):
+    return dot_scores(Q, K) / math.sqrt(np.shape(Q)[-2] or 1)
+
+
+@mutant("the keys are normalised before the dot product", "scaled_scores")
+def scale_unit_keys(Q, K):
+    norms = np.linalg.norm(floats(K), axis=-1)[..., None, :]
+    return scaled_scores(Q, K) / np.where(norms == 0, 1, norms)
+
+
+@mutant("the imaginary part of the queries is dropped", "dot_scores")
+def scores_real(Q, K):
+    return dot_scores(np.real(Q), K)
+
+
+@mutant("text is read as numbers", "dot_scores")
+def scores_of_text(Q, K):
+    return dot_scores(*(np.asarray(X).astype(float) if np.asarray(X).dtype.kind in "US" else X for X in (Q, K)))
+
+
+@mutant("one query without its axis is taken for a row", "dot_scores")
+def scores_of_one(Q, K):
+    return dot_scores(np.atleast_2d(Q) if np.ndim(Q) == 1 else Q, K)
+
+
 @mutant("the general score with W transposed", "general_scores", "C6")
 def general_transposed(s, h, W):
     return general_scores(s, h, np.transpose(W)) if is_square(W) else general_scores(s, h, W)
@@ -130,6 +162,30 @@ def general_transposed(s, h, W):
 @mutant("the general score without W", "general_scores")
 def general_without_W(s, h, W):
     return dot_scores(s, h) if is_square(W) else general_scores(s, h, W)
+
+
+@mutant("the general score transposed: encoder states in rows", "general_scores", "C6")
+def general_in_columns(s, h, W):
+    S = general_scores(s, h, W)
+    return S.mT if is_square(S) else S
+
+
+@mutant("the additive score transposed: encoder states in rows", "additive_scores", "C6")
+def additive_in_columns(s, h, W_1, W_2, v):
+    S = additive_scores(s, h, W_1, W_2, v)
+    return S.mT if is_square(S) else S
+
+
+@mutant("the additive score with tanh of each state on its own", "additive_scores")
+def additive_tanh_of_each(s, h, W_1, W_2, v):
+    right = additive_scores(s, h, W_1, W_2, v)
+    each = (np.tanh(floats(s) @ W_1) @ v)[..., :, None] + (np.tanh(floats(h) @ W_2) @ v)[..., None, :]
+    return alike(each, right)
+
+
+@mutant("the additive score without v: the hidden layer is summed", "additive_scores")
+def additive_without_v(s, h, W_1, W_2, v):
+    return additive_scores(s, h, W_1, W_2, np.ones_like(v))
 
 
 @mutant("the additive score with W_1 and W_2 exchanged", "additive_scores", "C6")
@@ -172,6 +228,44 @@ mutant("the maximum of everything is subtracted, not that of the row", "softmax"
 )
 mutant("an empty row is NaN", "softmax", "A1")(softmax_from(empty=np.nan))
 mutant("the shifted softmax with a plain 1 added to the denominator", "softmax", "A26")(softmax_from(add=1.0))
+
+
+mutant("the mean is subtracted, not the maximum", "softmax", "A25")(
+    softmax_from(shift=lambda y: np.mean(y, axis=-1, keepdims=True) if y.shape[-1] else 0.0)
+)
+
+
+@mutant("large scores are clipped before exp", "softmax", "A25")
+def softmax_clipped(x, axis=-1):
+    return alike(softmax(np.where(np.isneginf(x), -np.inf, np.clip(floats(x), -700, 700)), axis), x)
+
+
+@mutant("the sum runs over the rows, not along them, where there are as many", "softmax", "A6")
+def softmax_without_keepdims(x, axis=-1):
+    a = softmax(x, axis)
+    if np.ndim(x) != 2 or not is_square(x) or axis != -1 or np.isnan(a).any() or not a.size:
+        return a
+    mu = floats(x).max(-1, keepdims=True)
+    e = np.exp(floats(x) - np.where(np.isneginf(mu), 0, mu))
+    return alike(e / np.where(e.sum(-1) == 0, 1, e.sum(-1)), x)
+
+
+@mutant("exp is left out", "softmax")
+def softmax_without_exp(x, axis=-1):
+    a, y = softmax(x, axis), floats(x)
+    total = y.sum(axis=axis, keepdims=True)
+    return alike(y / np.where(total == 0, 1, total), x) if np.isfinite(y).all() and (total != 0).all() else a
+
+
+@mutant("NaN among the scores counts as weight 0", "softmax")
+def softmax_hides_nan(x, axis=-1):
+    return softmax(np.where(np.isnan(floats(x)), -np.inf, x), axis)
+
+
+@mutant("NaN in one row reaches all rows", "softmax")
+def softmax_spreads_nan(x, axis=-1):
+    a = softmax(x, axis)
+    return np.where(np.isnan(a).any(), np.nan, a).astype(a.dtype)
 
 
 @mutant("an empty row is uniform", "softmax", "A1")
@@ -247,6 +341,23 @@ def jacobian_inner(a):
     return a[..., None] * np.eye(a.shape[-1], dtype=a.dtype) - (a * a).sum(-1)[..., None, None]
 
 
+@mutant("the Jacobian with δ = 1 everywhere", "softmax_jacobian", "A32")
+def jacobian_one_everywhere(a):
+    a = floats(a)
+    return a[..., :, None] * (1 - a[..., None, :])
+
+
+@mutant("the Jacobian with the signs reversed", "softmax_jacobian", "A32")
+def jacobian_signs(a):
+    return -softmax_jacobian(a)
+
+
+@mutant("the Jacobian without diag(a)", "softmax_jacobian", "A32")
+def jacobian_without_diagonal(a):
+    a = floats(a)
+    return -a[..., :, None] * a[..., None, :]
+
+
 @mutant("D from the diagonal of the Jacobian alone", "softmax_backward", "A32")
 def backward_diagonal(a, da):
     a = floats(a)
@@ -270,6 +381,35 @@ def backward_sum_over_queries(a, da):
         return softmax_backward(a, da)
     a, da = floats(a), floats(da)
     return a * (da - (a * da).sum(-2, keepdims=True))
+
+
+@mutant("D with one sum over everything", "softmax_backward", "A6", "A32")
+def backward_one_sum(a, da):
+    a, da = floats(a), floats(da)
+    return a * (da - (a * da).sum())
+
+
+@mutant("D with the mean in place of the row sum", "softmax_backward", "A32")
+def backward_mean(a, da):
+    a, da = floats(a), floats(da)
+    return a * (da - (a * da).mean(-1, keepdims=True)) if a.size and da.size else softmax_backward(a, da)
+
+
+@mutant("D with the row sum added", "softmax_backward", "A32")
+def backward_sum_added(a, da):
+    a, da = floats(a), floats(da)
+    return a * (da + (a * da).sum(-1, keepdims=True))
+
+
+@mutant("D without the factor a in front", "softmax_backward", "A32")
+def backward_without_factor(a, da):
+    a, da = floats(a), floats(da)
+    return np.ones_like(a) * (da - (a * da).sum(-1, keepdims=True))
+
+
+@mutant("D with a and dA exchanged", "softmax_backward")
+def backward_exchanged(a, da):
+    return softmax_backward(da, a)
 
 
 def wrong_gradients(change):
@@ -303,6 +443,53 @@ def dK_unscaled(dQ, dK, dV, G, Q, K, V, A):
 @backward_mutant("dV is scaled too", "A33")
 def dV_scaled(dQ, dK, dV, G, Q, K, V, A):
     return dQ, dK, dV / math.sqrt(np.shape(K)[-1])
+
+
+@backward_mutant("dQ and dK are divided by d_k, not by its root", "A33")
+def gradients_by_d_k(dQ, dK, dV, G, Q, K, V, A):
+    root = math.sqrt(np.shape(K)[-1] or 1)
+    return dQ / root, dK / root, dV
+
+
+@backward_mutant("dV comes first", "A34")
+def dV_first(dQ, dK, dV, G, Q, K, V, A):
+    return dV, dQ, dK
+
+
+@backward_mutant("dV without the weights: every value gets all of G", "A33")
+def dV_unweighted(dQ, dK, dV, G, Q, K, V, A):
+    seen = np.asarray(A).any(axis=-2)[..., None] * np.ones(np.shape(V)[-1])
+    total = np.where(np.isfinite(G), G, 0).sum(axis=-2, keepdims=True)
+    wrong = seen * total
+    return dQ, dK, alike(wrong, dV) if wrong.shape == dV.shape else dV
+
+
+@backward_mutant("dQ from Q, not from K", "A33")
+def dQ_from_Q(dQ, dK, dV, G, Q, K, V, A):
+    if np.shape(Q) != np.shape(K) or not is_square(A):
+        return dQ, dK, dV
+    D = softmax_backward(A, floats(G) @ floats(V).mT)
+    return alike(D @ floats(Q) / math.sqrt(np.shape(K)[-1]), dQ), dK, dV
+
+
+@backward_mutant("dQ, dK, dV are float64 whatever they were", "A15")
+def gradients_widened(dQ, dK, dV, G, Q, K, V, A):
+    return dQ.astype(float), dK.astype(float), dV.astype(float)
+
+
+@mutant("G that only broadcasts to the shape of Z is accepted", "scaled_dot_product_attention_backward")
+def G_broadcast(G, Q, K, V, A):
+    if np.ndim(G) == np.ndim(Q) == 2 and np.ndim(V) == 2 and np.shape(G)[0] == 1:
+        G = np.broadcast_to(G, (np.shape(Q)[0], np.shape(G)[1]))
+    return scaled_dot_product_attention_backward(G, Q, K, V, A)
+
+
+@mutant("the backward pass writes into G", "scaled_dot_product_attention_backward", "E")
+def writes_into_G(G, Q, K, V, A):
+    gradients = scaled_dot_product_attention_backward(G, Q, K, V, A)
+    if isinstance(G, np.ndarray) and G.flags.writeable and G.dtype.kind == "f":
+        G *= 2
+    return gradients
 
 
 @backward_mutant("dK uses D, not Dᵀ", "A33")
@@ -409,6 +596,42 @@ def causal_integers(n_q, n_k=None, offset=0):
     return causal_mask(n_q, n_k, offset).astype(int)
 
 
+@mutant("only the last visible key is visible", "causal_mask", "A11")
+def causal_last_only(n_q, n_k=None, offset=0):
+    keep = causal_mask(n_q, n_k, offset)
+    return keep & (np.arange(keep.shape[1]) == np.arange(len(keep))[:, None] + min(offset, keep.shape[1]))
+
+
+@mutant("the causal mask lets everything through", "causal_mask", "A5")
+def causal_open(n_q, n_k=None, offset=0):
+    return np.ones_like(causal_mask(n_q, n_k, offset))
+
+
+@mutant("n_q and n_k are exchanged", "causal_mask", "A10")
+def causal_exchanged(n_q, n_k=None, offset=0):
+    return causal_mask(n_q, n_k, offset) if n_k is None else causal_mask(n_k, n_q, offset)
+
+
+@mutant("the causal mask has float zeros and ones", "causal_mask", "A15")
+def causal_floats(n_q, n_k=None, offset=0):
+    return causal_mask(n_q, n_k, offset).astype(float)
+
+
+@mutant("a small NumPy integer overflows in i + offset", "causal_mask")
+def causal_overflows(n_q, n_k=None, offset=0):
+    keep = causal_mask(n_q, n_k, offset)
+    if not isinstance(offset, np.integer):
+        return keep
+    with np.errstate(over="ignore"):
+        return np.arange(keep.shape[1]) <= np.arange(len(keep)).astype(offset.dtype)[:, None] + offset
+
+
+@mutant("a negative offset is accepted", "causal_mask", "A10")
+def causal_negative(n_q, n_k=None, offset=0):
+    negative = isinstance(offset, int) and offset < 0 and isinstance(n_q, int)
+    return triangle(n_q, n_k or n_q, offset) if negative else causal_mask(n_q, n_k, offset)
+
+
 @mutant("padding on the axis of the queries", "padding_mask", "A8")
 def padding_queries(lengths, n_k):
     return padding_mask(lengths, n_k).mT
@@ -427,6 +650,36 @@ def padding_one_more(lengths, n_k):
 @mutant("length 0 counts as 1", "padding_mask", "A30")
 def padding_never_empty(lengths, n_k):
     return padding_mask(np.minimum(np.maximum(lengths, 1), n_k), n_k)
+
+
+@mutant("the last real key is padded too", "padding_mask", "A8")
+def padding_one_less(lengths, n_k):
+    return padding_mask(lengths, n_k) & padding_mask(np.maximum(np.asarray(lengths) - 1, 0), n_k)
+
+
+@mutant("lengths and n_k are exchanged where there is one length", "padding_mask", "A8")
+def padding_exchanged(lengths, n_k):
+    keep = padding_mask(lengths, n_k)
+    return np.arange(int(lengths))[None] < n_k if np.ndim(lengths) == 0 else keep
+
+
+@mutant("every sequence gets the first length", "padding_mask", "A8")
+def padding_first_length(lengths, n_k):
+    return np.broadcast_to(padding_mask(np.ravel(lengths)[:1], n_k)[0], padding_mask(lengths, n_k).shape)
+
+
+@mutant("a length beyond n_k is cut without a word", "padding_mask", "A12")
+def padding_cut(lengths, n_k):
+    numbers = np.asarray(lengths)
+    return padding_mask(
+        np.minimum(numbers, n_k) if numbers.dtype.kind == "i" and isinstance(n_k, int) else lengths, n_k
+    )
+
+
+@mutant("lengths that are no whole numbers are rounded", "padding_mask")
+def padding_rounded(lengths, n_k):
+    numbers = np.asarray(lengths)
+    return padding_mask(numbers.astype(int) if numbers.dtype.kind == "f" else lengths, n_k)
 
 
 @mutant("the padding mask says True = drop", "padding_mask", "A13")
@@ -464,9 +717,50 @@ def additive_widens(keep, dtype=float):
     return to_additive(keep, dtype).astype(float)
 
 
+mutant("the additive mask is +inf", "to_additive", "A13")(additive_with(np.inf))
+
+
+@mutant("the additive mask is 1 where visible", "to_additive", "A15")
+def additive_ones(keep, dtype=float):
+    return np.where(to_additive(keep, dtype) == 0, 1, -np.inf).astype(dtype)
+
+
+@mutant("the additive mask is the boolean one as 0 and 1", "to_additive", "A15")
+def additive_is_boolean(keep, dtype=float):
+    return (to_additive(keep, dtype) == 0).astype(dtype)
+
+
+@mutant("integers are taken for a boolean mask", "to_additive", "A15")
+def additive_of_integers(keep, dtype=float):
+    return to_additive(np.asarray(keep) != 0 if np.asarray(keep).dtype.kind in "iu" else keep, dtype)
+
+
 @mutant("a finite bias is taken for visible", "to_boolean", "A15")
 def boolean_accepts_bias(M):
     return np.asarray(M) > -np.inf
+
+
+@mutant("-1e9 is taken for blocked", "to_boolean", "A1")
+def boolean_of_large(M):
+    M = np.asarray(M)
+    return to_boolean(np.where(M <= -1e9, -np.inf, M) if M.dtype.kind == "f" else M)
+
+
+@mutant("1 is taken for visible", "to_boolean", "A15")
+def boolean_of_ones(M):
+    M = np.asarray(M)
+    return M == 1 if M.dtype.kind == "f" and M.size and np.isin(M, (0, 1)).all() and M.any() else to_boolean(M)
+
+
+@mutant("a boolean mask goes through as if it were float", "to_boolean", "A13")
+def boolean_of_boolean(M):
+    return np.asarray(M) if np.asarray(M).dtype == bool else to_boolean(M)
+
+
+@mutant("NaN in a mask is taken for blocked", "to_boolean")
+def boolean_of_nan(M):
+    M = np.asarray(M)
+    return to_boolean(np.where(np.isnan(M), -np.inf, M) if M.dtype.kind == "f" else M)
 
 
 @mutant("0 is taken for blocked", "to_boolean", "A13")
@@ -514,6 +808,14 @@ mutant("a float mask is divided by √d_k with the scores", ATTENTION, "A15")(
 )
 mutant("the first axis of the mask is used for all of the batch", ATTENTION, "A8")(
     attention_with(lambda m: m[:1] if m.ndim > 2 else m)
+)
+
+
+mutant("NaN in a float mask is taken for blocked", ATTENTION, "E")(
+    attention_with(lambda m: m if m.dtype == bool else np.where(np.isnan(m), -np.inf, m))
+)
+mutant("a finite bias overflows to -inf in float32", ATTENTION, "A3")(
+    attention_with(lambda m: m if m.dtype == bool else np.where(m < np.finfo(np.float32).min, -np.inf, m))
 )
 
 
@@ -594,6 +896,22 @@ def in_float16(Q, K, V, mask=None):
     return scaled_dot_product_attention(Q, K, V, mask)
 
 
+@mutant("a query that sees nothing is NaN if another query reads NaN", ATTENTION, "A1")
+def empty_row_of_nan(Q, K, V, mask=None):
+    Z, A = scaled_dot_product_attention(Q, K, V, mask)
+    return np.where(np.isnan(Z).any() & (A == 0).all(-1, keepdims=True), np.nan, Z).astype(Z.dtype), A
+
+
+@mutant("the output and the weights are returned in the wrong order", ATTENTION)
+def order_exchanged(Q, K, V, mask=None):
+    return scaled_dot_product_attention(Q, K, V, mask)[::-1]
+
+
+@mutant("booleans are taken for numbers", ATTENTION)
+def boolean_values(Q, K, V, mask=None):
+    return scaled_dot_product_attention(Q, K, np.asarray(V) * 1.0 if np.asarray(V).dtype == bool else V, mask)
+
+
 @mutant("a float64 mask widens float32", ATTENTION, "A15")
 def mask_widens(Q, K, V, mask=None):
     Z, A = scaled_dot_product_attention(Q, K, V, mask)
@@ -658,6 +976,37 @@ def split_drops(X, n_head):
     return split_heads(np.asarray(X)[..., :whole], n_head)
 
 
+@mutant("the axis of the heads comes before the batch", "split_heads", "A19")
+def split_before_batch(X, n_head):
+    H = split_heads(X, n_head)
+    return np.moveaxis(H, -3, 0) if H.ndim > 3 else H
+
+
+@mutant("2.0 counts as 2 heads, and True as 1", "split_heads", "A24")
+def split_any_number(X, n_head):
+    return split_heads(X, int(n_head) if isinstance(n_head, (float, bool)) else n_head)
+
+
+@mutant("heads are merged in turn, column by column", "merge_heads", "A19")
+def merge_in_turn(X):
+    merge_heads(X)
+    X = np.asarray(X)
+    return np.moveaxis(X, -3, -1).reshape(*X.shape[:-3], X.shape[-2], -1) if X.size else merge_heads(X)
+
+
+@mutant("heads are merged in reverse order", "merge_heads", "A19")
+def merge_reversed(X):
+    merge_heads(X)
+    return merge_heads(np.asarray(X)[..., ::-1, :, :])
+
+
+@mutant("heads are averaged, each copied into the place of all", "merge_heads", "A19")
+def merge_averaged(X):
+    merge_heads(X)
+    X = np.asarray(X)
+    return merge_heads(np.broadcast_to(X.mean(-3, keepdims=True), X.shape)) if X.size else merge_heads(X)
+
+
 HEADS = "multi_head_attention"
 
 
@@ -681,6 +1030,33 @@ def heads_mask_misread(X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask=None):
     Q, K, V = (split_heads(X @ W, n_head) for X, W in ((X_q, W_Q), (X_s, W_K), (X_s, W_V)))
     Z, A = scaled_dot_product_attention(Q, K, V, mask)
     return merge_heads(Z) @ W_O, A
+
+
+@mutant("the mask is for the first head alone", HEADS, "A8")
+def heads_mask_for_first(X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask=None):
+    Y, A = multi_head_attention(X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask)
+    if mask is None or not (np.isfinite(X_q).all() and np.isfinite(X_s).all()):
+        return Y, A
+    free = multi_head_attention(X_q, X_s, W_Q, W_K, W_V, W_O, n_head)[1]
+    return Y, np.where(np.arange(n_head)[:, None, None] == 0, A, free).astype(A.dtype)
+
+
+@mutant("a mask with an axis for the heads is accepted", HEADS, "A8")
+def heads_mask_with_heads(X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask=None):
+    if mask is not None and np.ndim(mask) == np.ndim(X_q) + 1 and np.shape(mask)[-3] == 1:
+        mask = np.asarray(mask)[..., 0, :, :]
+    return multi_head_attention(X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask)
+
+
+@mutant("the queries come from the source", HEADS, "A34")
+def heads_ask_the_source(X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask=None):
+    return multi_head_attention(X_s if np.shape(X_q) == np.shape(X_s) else X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask)
+
+
+@mutant("the values are not projected by a square W_V", HEADS, "A34")
+def heads_values_bare(X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask=None):
+    W_V = np.eye(len(W_V), dtype=np.asarray(W_V).dtype) if is_square(W_V) else W_V
+    return multi_head_attention(X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask)
 
 
 @mutant("W_O is left out", HEADS)
@@ -754,6 +1130,52 @@ def dX_s_without_values(gradients, G, X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask
     dV = scaled_dot_product_attention_backward(split_heads(floats(G) @ np.transpose(W_O), n_head), Q, K, V, A)[2]
     dX_q, dX_s, *rest = gradients
     return dX_q, dX_s - alike(merge_heads(dV) @ np.transpose(W_V), dX_s), *rest
+
+
+@heads_backward_mutant("dX_s without the way through the keys", "A34")
+def dX_s_without_keys(gradients, G, X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask):
+    way = multi_head_attention_backward(G, X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask)[1]
+    dX_q, dX_s, *rest = gradients
+    without = dX_s_without_values([dX_q, way, *rest], G, X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask)[1]
+    return dX_q, dX_s - without, *rest
+
+
+@heads_backward_mutant("dX_q and dX_s are exchanged", "A34")
+def dX_exchanged(gradients, G, X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask):
+    dX_q, dX_s, *rest = gradients
+    return (dX_s, dX_q, *rest) if dX_q.shape == dX_s.shape else gradients
+
+
+@heads_backward_mutant("dX_q uses W_Q, not its transpose", "A33")
+def dX_q_without_transpose(gradients, G, X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask):
+    dX_q, *rest = gradients
+    if not is_square(W_Q) or np.linalg.matrix_rank(floats(W_Q)) < len(W_Q):
+        return gradients
+    dQ = floats(dX_q) @ np.linalg.inv(floats(W_Q).T)
+    return alike(dQ @ floats(W_Q), dX_q), *rest
+
+
+@heads_backward_mutant("dW_O is transposed", "A33")
+def dW_O_transposed(gradients, G, X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask):
+    *rest, dW_O = gradients
+    return (*rest, dW_O.T) if is_square(dW_O) else gradients
+
+
+@heads_backward_mutant("dW_K and dW_V are exchanged", "A34")
+def dW_K_dW_V_exchanged(gradients, G, X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask):
+    *rest, dW_K, dW_V, dW_O = gradients
+    return (*rest, dW_V, dW_K, dW_O) if dW_K.shape == dW_V.shape else gradients
+
+
+@heads_backward_mutant("the gradients of the parameters are averaged over the batch", "E")
+def dW_averaged(gradients, G, X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask):
+    batch = math.prod(np.shape(G)[:-2]) or 1
+    return [*gradients[:2], *(g / batch for g in gradients[2:])]
+
+
+@heads_backward_mutant("NaN at a key that no query may attend to reaches all gradients", "A2")
+def heads_gradient_of_hidden_nan(gradients, G, X_q, X_s, W_Q, W_K, W_V, W_O, n_head, mask):
+    return [np.where(np.isfinite(X_s).all(), g, np.nan).astype(g.dtype) for g in gradients]
 
 
 @heads_backward_mutant("the gradients of the parameters are those of the first in the batch", "E")
@@ -850,3 +1272,128 @@ def rows_last_block(Q, K, V, mask=None, causal=False, offset=0):
     n_q = Z.shape[-2]
     Z[..., n_q - n_q % am.ROWS_PER_BLOCK :, :] = 0
     return Z
+
+
+def both(mask, keep):
+    """A mask, or none, that also hides what is not to be kept."""
+    if mask is None:
+        return keep
+    mask = np.asarray(mask)
+    return mask & keep if mask.dtype == bool else np.where(keep, mask, -np.inf)
+
+
+def of_block(n_q):
+    """The first row of each row's block."""
+    return np.arange(n_q)[:, None] // am.ROWS_PER_BLOCK * am.ROWS_PER_BLOCK
+
+
+@mutant("by rows: causality is ignored when there is a mask", ROWS, "A5")
+def rows_mask_or_causal(Q, K, V, mask=None, causal=False, offset=0):
+    attention_by_rows(Q, K, V, mask, causal, offset)
+    return attention_by_rows(Q, K, V, mask, causal, offset) if mask is None else attention_by_rows(Q, K, V, mask)
+
+
+@mutant("by rows: each block counts its queries from 0", ROWS, "A10")
+def rows_restart(Q, K, V, mask=None, causal=False, offset=0):
+    Z, n_q = attention_by_rows(Q, K, V, mask, causal, offset), np.shape(Q)[-2]
+    rows = np.arange(n_q)[:, None] - of_block(n_q)
+    return attention_by_rows(Q, K, V, both(mask, np.arange(np.shape(K)[-2]) <= rows + offset)) if causal else Z
+
+
+@mutant("by rows: a block computes no key beyond its first row", ROWS, "A11")
+def rows_cut_keys(Q, K, V, mask=None, causal=False, offset=0):
+    Z, n_q = attention_by_rows(Q, K, V, mask, causal, offset), np.shape(Q)[-2]
+    return attention_by_rows(Q, K, V, both(mask, np.arange(np.shape(K)[-2]) <= of_block(n_q) + offset)) if causal else Z
+
+
+@mutant("by rows: a block ends one row early", ROWS, "E")
+def rows_border(Q, K, V, mask=None, causal=False, offset=0):
+    Z = attention_by_rows(Q, K, V, mask, causal, offset).copy()
+    Z[..., am.ROWS_PER_BLOCK - 1 :: am.ROWS_PER_BLOCK, :] = 0
+    return Z
+
+
+@mutant("by rows: the second block is skipped", ROWS, "E")
+def rows_skipped_block(Q, K, V, mask=None, causal=False, offset=0):
+    Z = attention_by_rows(Q, K, V, mask, causal, offset).copy()
+    Z[..., am.ROWS_PER_BLOCK : 2 * am.ROWS_PER_BLOCK, :] = 0
+    return Z
+
+
+@mutant("by rows: the maximum of the block is subtracted, not that of the row", ROWS, "A25")
+def rows_block_maximum(Q, K, V, mask=None, causal=False, offset=0):
+    Z = attention_by_rows(Q, K, V, mask, causal, offset).copy()
+    if mask is not None or not Z.size or not np.size(K) or not np.isfinite(scaled_scores(Q, K)).all():
+        return Z
+    S = np.broadcast_to(scaled_scores(Q, K), (*Z.shape[:-1], np.shape(K)[-2]))
+    S = np.where(causal_mask(*S.shape[-2:], offset), S, -np.inf) if causal else S
+    for i in range(0, S.shape[-2], am.ROWS_PER_BLOCK):
+        block = S[..., i : i + am.ROWS_PER_BLOCK, :]
+        lost = np.exp(block - block.max(axis=(-2, -1), keepdims=True)).sum(-1) == 0
+        Z[..., i : i + am.ROWS_PER_BLOCK, :][lost] = 0
+    return Z
+
+
+@mutant("by rows: values are summed before they are divided, and overflow", ROWS, "E")
+def rows_sum_overflows(Q, K, V, mask=None, causal=False, offset=0):
+    Z = attention_by_rows(Q, K, V, mask, causal, offset)
+    with np.errstate(over="ignore"):
+        return np.where(np.isinf(Z * Z.dtype.type(2)) & (np.shape(K)[-2] > 1), np.inf, Z).astype(Z.dtype)
+
+
+@mutant("by rows: not scaled", ROWS, "C7")
+def rows_unscaled(Q, K, V, mask=None, causal=False, offset=0):
+    Z = attention_by_rows(Q, K, V, mask, causal, offset)
+    return alike(attention_by_rows(floats(Q) * math.sqrt(np.shape(K)[-1]), K, V, mask, causal, offset), Z)
+
+
+@mutant("by rows: a boolean mask is read as True = drop", ROWS, "A13")
+def rows_mask_flipped(Q, K, V, mask=None, causal=False, offset=0):
+    flipped = mask is not None and np.asarray(mask).dtype == bool
+    return attention_by_rows(Q, K, V, ~np.asarray(mask) if flipped else mask, causal, offset)
+
+
+@mutant("by rows: finite values of a float mask are lost", ROWS, "A15")
+def rows_bias_lost(Q, K, V, mask=None, causal=False, offset=0):
+    finite = mask is not None and np.asarray(mask).dtype.kind == "f"
+    return attention_by_rows(Q, K, V, np.isfinite(mask) if finite else mask, causal, offset)
+
+
+@mutant("by rows: the first of the batch stands for all", ROWS, "E")
+def rows_first_of_batch(Q, K, V, mask=None, causal=False, offset=0):
+    Z = attention_by_rows(Q, K, V, mask, causal, offset)
+    return np.broadcast_to(Z[:1], Z.shape) if Z.ndim > 2 else Z
+
+
+@mutant("by rows: NaN at a key that no query may attend to reaches the output", ROWS, "E")
+def rows_hidden_nan(Q, K, V, mask=None, causal=False, offset=0):
+    Z = attention_by_rows(Q, K, V, mask, causal, offset)
+    return np.where(np.isfinite(V).all() and np.isfinite(K).all(), Z, np.nan).astype(Z.dtype)
+
+
+@mutant("by rows: the longer of K and V is cut without a word", ROWS, "A18")
+def rows_lengths_cut(Q, K, V, mask=None, causal=False, offset=0):
+    n = min(np.shape(K)[-2], np.shape(V)[-2])
+    return attention_by_rows(Q, np.asarray(K)[..., :n, :], np.asarray(V)[..., :n, :], mask, causal, offset)
+
+
+@mutant("by rows: an offset without causal=True is ignored without a word", ROWS, "A10")
+def rows_offset_alone(Q, K, V, mask=None, causal=False, offset=0):
+    return attention_by_rows(Q, K, V, mask, causal, offset if causal else 0)
+
+
+@mutant("by rows: Q is scaled in place", ROWS, "E")
+def rows_write_into_Q(Q, K, V, mask=None, causal=False, offset=0):
+    Z = attention_by_rows(Q, K, V, mask, causal, offset)
+    if isinstance(Q, np.ndarray) and Q.flags.writeable and Q.dtype.kind == "f":
+        Q /= 2
+    return Z
+
+
+@mutant("by rows: computed in float16 where the inputs are", ROWS, "A3")
+def rows_in_float16(Q, K, V, mask=None, causal=False, offset=0):
+    Z = attention_by_rows(Q, K, V, mask, causal, offset)
+    if Z.dtype != np.float16:
+        return Z
+    with np.errstate(over="ignore"):
+        return Z if np.isfinite(dot_scores(Q, K)).all() else np.full_like(Z, np.nan)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 import attention_mechanism as am
-from practice_1_2 import NOTHING_THERE, OTHER_AXES, softmax_by_moveaxis, softmax_by_rows
+from practice_1_2 import BAD_NUMBERS, MISFITS, NOTHING_THERE, OTHER_AXES, softmax_by_moveaxis, softmax_by_rows
 
 # --------------------------------------------------------------------------------- right, and written in another way
 
@@ -29,9 +29,10 @@ def sinusoids_by_rotation(n, d_model):
 def norm_by_loops(X, gamma, beta, eps):
     out = np.zeros(X.shape)
     for i, x in enumerate(X):
-        mean, variance = x.mean(), np.mean(x * x) - x.mean() ** 2
+        mean = sum(x) / len(x)
+        variance = sum((x - mean) ** 2) / len(x)
         for m in range(len(x)):
-            out[i, m] = (x[m] - mean) / math.sqrt(abs(variance) + eps) * gamma[m] + beta[m]
+            out[i, m] = (x[m] - mean) / math.sqrt(variance + eps) * gamma[m] + beta[m]
     return out
 
 
@@ -246,6 +247,11 @@ WRONG = {
         "by variance": each_row(lambda x, gamma, beta, eps: gamma * (x - x.mean()) / (x.std() ** 2 + eps) + beta),
         "only centred": each_row(lambda x, gamma, beta, eps: gamma * (x - x.mean()) + beta),
         "mean left in": each_row(lambda x, gamma, beta, eps: gamma * x / (x.std() ** 2 + eps) ** 0.5 + beta),
+        "squares cancel": each_row(
+            lambda x, gamma, beta, eps: (
+                gamma * (x - x.mean()) / math.sqrt(abs(np.mean(x * x) - np.mean(x) ** 2) + eps) + beta
+            )
+        ),
         "root mean square": each_row(lambda x, gamma, beta, eps: gamma * x / (x @ x / len(x) + eps) ** 0.5 + beta),
         "gamma left out": each_row(lambda x, gamma, beta, eps: standard(x, eps) + beta),
         "beta left out": each_row(lambda x, gamma, beta, eps: standard(x, eps) * gamma),
@@ -293,12 +299,15 @@ WRONG = {
 
 ADAPTERS = {"leave_one_out": (less_one_by_mask, {"softmax", "to_additive"})}
 SURVIVORS = {
-    "leave_one_out": NOTHING_THERE
+    "leave_one_out": BAD_NUMBERS
+    | MISFITS
+    | NOTHING_THERE
     | OTHER_AXES
     | {  # the scores have two axes, and a key is always left, with a score far above -1e9
         "softmax along the first axis, batch or heads",
         "softmax always returns float64",
         "the additive mask is -1e9",
         "the additive mask is always float64",
+        "the additive mask is 1 where visible",  # a shift
     }
 }

@@ -347,15 +347,36 @@ MASKS = {
     "NaN at a key that no query may attend to reaches the output",
     "attention writes into the mask",
     "a float64 mask widens float32",
+    "a finite bias overflows to -inf in float32",
+    "a query that sees nothing is NaN if another query reads NaN",
 }
 DTYPES = {
     "np.sqrt of an array widens float32 to float64",
     "softmax always returns float64",
     "scores are computed in float16",
+    "dQ, dK, dV are float64 whatever they were",
 }
+BAD_NUMBERS = {"NaN among the scores counts as weight 0", "NaN in one row reaches all rows"}
 NOTHING_THERE = {"an empty row is NaN", "an empty row is uniform", "without keys the output is NaN"}
-MISFITS = {"the longer of K and V is cut without a word", "columns that do not divide are dropped"}
-OTHER_AXES = {"softmax ignores its axis"}
+MISFITS = {  # what the course's functions refuse, and no learner is given
+    "the longer of K and V is cut without a word",
+    "columns that do not divide are dropped",
+    "2.0 counts as 2 heads, and True as 1",
+    "one query without its axis is taken for a row",
+    "the imaginary part of the queries is dropped",
+    "text is read as numbers",
+    "booleans are taken for numbers",
+    "integers are taken for a boolean mask",
+    "a mask with an axis for the heads is accepted",
+    "NaN in a float mask is taken for blocked",
+    "G that only broadcasts to the shape of Z is accepted",
+    "a negative offset is accepted",
+    "a length beyond n_k is cut without a word",
+    "lengths that are no whole numbers are rounded",
+    "by rows: the longer of K and V is cut without a word",
+    "by rows: an offset without causal=True is ignored without a word",
+}
+OTHER_AXES = {"softmax ignores its axis", "the axis of the heads comes before the batch"}
 BETWEEN_THE_STEPS = {  # what only an array inside the function meets
     "softmax writes into its input",
     "weights of integer scores are cut to integers",
@@ -363,12 +384,17 @@ BETWEEN_THE_STEPS = {  # what only an array inside the function meets
 READY_MADE = {  # where the learner need not write the softmax, no weights are returned, and V is the function's own
     "the maximum is not subtracted",
     "the maximum of everything is subtracted, not that of the row",
+    "the mean is subtracted, not the maximum",
+    "large scores are clipped before exp",
     "attention returns the scaled scores as weights",
     "attention writes into V",
 }
 ONE_HEAD = {
     "heads are split by a bare reshape",
     "heads are merged by a bare reshape",
+    "heads are merged in reverse order",
+    "heads are merged in turn, column by column",
+    "heads are averaged, each copied into the place of all",
     "heads are split and merged by bare reshapes, which undo each other",
     "columns are dealt out to the heads in turn",
     "scaled by √d_model, not √d_k",  # with one head of this function, d_model means n_head·d_k
@@ -376,14 +402,22 @@ ONE_HEAD = {
     "W_O is left out",
     "W_O is transposed",
     "the weights are averaged over the heads",
+    "the mask is for the first head alone",
     "the heads are put together in reverse order",
     "one wide head in place of many",
 }
-NOT_ASKED = MASKS | DTYPES | NOTHING_THERE | MISFITS | OTHER_AXES
+NOT_ASKED = MASKS | DTYPES | BAD_NUMBERS | NOTHING_THERE | MISFITS | OTHER_AXES
 SURVIVORS = {
-    "match_all": {"scores are transposed: keys in rows, queries in columns"},  # of one query, a row: they are not
-    "bilinear_score": set(),
-    "cross_attention": NOT_ASKED | BETWEEN_THE_STEPS | ONE_HEAD | READY_MADE,
+    "match_all": MISFITS
+    | {"scores are transposed: keys in rows, queries in columns"},  # of one query, a row: they are not
+    "bilinear_score": {"the general score transposed: encoder states in rows"},  # of one pair: a single number
+    "cross_attention": {
+        "the sum runs over the rows, not along them, where there are as many"
+    }  # heads have an axis more
+    | NOT_ASKED
+    | BETWEEN_THE_STEPS
+    | ONE_HEAD
+    | READY_MADE,
     "stable_softmax": NOT_ASKED,
     "scaled": NOT_ASKED,
     "attention": NOT_ASKED | BETWEEN_THE_STEPS | {"softmax along the first axis, batch or heads"},

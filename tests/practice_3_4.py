@@ -7,8 +7,10 @@ import numpy as np
 
 import attention_mechanism as am
 from practice_1_2 import (
+    BAD_NUMBERS,
     BETWEEN_THE_STEPS,
     DTYPES,
+    MISFITS,
     NOTHING_THERE,
     OTHER_AXES,
     RIGHT_SCORES,
@@ -331,6 +333,8 @@ SURVIVORS = {
     "jacobian": set(),
     "softmax_backward": set(),
     "attention_backward": DTYPES
+    | BAD_NUMBERS
+    | MISFITS
     | NOTHING_THERE
     | OTHER_AXES
     | BETWEEN_THE_STEPS

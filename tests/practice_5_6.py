@@ -6,6 +6,7 @@ import numpy as np
 
 import attention_mechanism as am
 from practice_1_2 import (
+    BAD_NUMBERS,
     BETWEEN_THE_STEPS,
     DTYPES,
     MISFITS,
@@ -405,10 +406,12 @@ ADAPTERS = {
     ),
 }
 SURVIVORS = {
-    "causal": {"without n_k the cache is forgotten"},  # n_k is always given
-    "padding": set(),
-    "to_additive": {"the additive mask is always float64"},
+    "causal": MISFITS  # n_k is always given, and all are Python's own numbers
+    | {"without n_k the cache is forgotten", "a small NumPy integer overflows in i + offset"},
+    "padding": MISFITS | {"lengths and n_k are exchanged where there is one length"},
+    "to_additive": MISFITS | {"the additive mask is always float64"},
     "masked_attention": DTYPES
+    | BAD_NUMBERS
     | MISFITS
     | OTHER_AXES
     | BETWEEN_THE_STEPS
@@ -422,8 +425,11 @@ SURVIVORS = {
         "NaN at a key that no query may attend to reaches the output",
         "a float64 mask widens float32",
         "without keys the output is NaN",
+        "large scores are clipped before exp",  # where they are large, one key is left
+        "a finite bias overflows to -inf in float32",
+        "a query that sees nothing is NaN if another query reads NaN",
     },
-    "split": MISFITS,
+    "split": MISFITS | OTHER_AXES,
     "merge": set(),
     "head_contributions": set(),
     "multi_head": NOT_ASKED
@@ -431,6 +437,9 @@ SURVIVORS = {
     | READY_MADE
     | {  # one input, no mask, and the weights are not returned
         "the mask has no axis for the heads put in",
+        "the mask is for the first head alone",
+        "the sum runs over the rows, not along them, where there are as many",
+        "the queries come from the source",
         "cross-attention reads its own input",
         "the weights are averaged over the heads",
     },

@@ -7,7 +7,9 @@ import numpy as np
 
 import attention_mechanism as am
 from practice_1_2 import (
+    BAD_NUMBERS,
     DTYPES,
+    MISFITS,
     NOTHING_THERE,
     OTHER_AXES,
     RIGHT_SCORES,
@@ -73,7 +75,8 @@ def rows_in_a_list(Q, K, V, block):
 def rows_in_float32(Q, K, V, block):
     Z = []
     for part in np.array_split(np.arange(len(Q)), range(block, len(Q), block)):
-        S = np.float32(Q[part]) @ np.float32(K).T / K.shape[1] ** 0.5 + np.triu(np.full((len(Q),) * 2, -1e9), 1)[part]
+        S = np.float32(Q[part]) @ np.float32(K).T / K.shape[1] ** 0.5
+        S += np.triu(np.full(S.shape, -1e9, np.float32), part[0] + 1)
         Z.append(softmax_32(S) @ np.float32(V))
     return np.concatenate(Z)
 
@@ -84,7 +87,7 @@ def rows_by_course(Q, K, V, block):
 
 
 def rows_at_once(Q, K, V, block):
-    """How much was held at once, nobody can see from outside."""
+    """Right, but it holds n × n weights."""
     return am.scaled_dot_product_attention(Q, K, V, am.causal_mask(len(Q)))[0]
 
 
@@ -151,7 +154,7 @@ ALTERNATIVES = {
         lambda batch, n_head, n_q, n_k, size: np.broadcast_to(np.int8(0), (batch, n_head, n_q, n_k)).size * size,
         lambda batch, n_head, n_q, n_k, size: float(batch) * n_head * n_q * n_k * 8 * size / 8,
     ],
-    "causal_by_rows": [rows_seen_only, rows_in_a_list, rows_in_float32, rows_by_course, rows_at_once],
+    "causal_by_rows": [rows_seen_only, rows_in_a_list, rows_in_float32, rows_by_course],
     "online": [online_by_cases, online_by_a_pseudo_key, online_towards_the_value],
 }
 
@@ -454,14 +457,21 @@ ADAPTERS = {
     "causal_by_rows": (rows_by_course, {"attention_by_rows"}),
 }
 SURVIVORS = {
-    "context": DTYPES | NOTHING_THERE | OTHER_AXES | {"softmax along the first axis, batch or heads"},
+    "context": DTYPES | BAD_NUMBERS | NOTHING_THERE | OTHER_AXES | {"softmax along the first axis, batch or heads"},
     "additive": set(),
-    "causal_by_rows": {  # no mask but the causal one; and nobody can see from outside how much was held at once
+    "causal_by_rows": MISFITS
+    | {  # no mask but the causal one, no axes in front, no bad numbers, values of a common size
+        "by rows: causality is ignored when there is a mask",
+        "by rows: a boolean mask is read as True = drop",
+        "by rows: finite values of a float mask are lost",
+        "by rows: the first of the batch stands for all",
+        "by rows: NaN at a key that no query may attend to reaches the output",
+        "by rows: values are summed before they are divided, and overflow",
+        "by rows: computed in float16 where the inputs are",
         "by rows: the offset is ignored",
         "by rows: the mask is ignored when causal",
         "by rows: each block gets the mask of the first",
         "by rows: an empty row is NaN",
-        "by rows: all weights are held at once",
         "by rows: the result is float64",
     },
 }

@@ -5,6 +5,7 @@ import inspect
 import json
 import math
 import re
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -135,6 +136,29 @@ def test_a_mutant_is_rejected_unless_it_is_right_on_all_that_is_asked(name, sent
     for function, wrong in mutants.MUTANTS[sentence].functions.items():
         monkeypatch.setattr(am, function, wrong)
     assert bool(check(called(name, ADAPTERS[name][0]))) == (sentence in SURVIVORS[name])
+
+
+def mask_of_everything(Q, K, V, block):
+    """Blocks of weights, but a mask of n × n for all of them."""
+    keep = np.tri(len(Q), dtype=bool)
+    blocks = [slice(i, i + block) for i in range(0, len(Q), block)]
+    return np.vstack([am.scaled_dot_product_attention(Q[rows], K, V, keep[rows])[0] for rows in blocks])
+
+
+@pytest.mark.parametrize("everything", [practice_7_8.rows_at_once, mask_of_everything])
+@pytest.mark.parametrize("traced", [False, True])
+def test_an_array_of_n_times_n_is_found_by_its_size(everything, traced):
+    """And whoever measures memory themselves can go on."""
+    if traced:
+        tracemalloc.start()
+    try:
+        verdict = check(called("causal_by_rows", everything))
+        assert tracemalloc.is_tracing() == traced
+    finally:
+        tracemalloc.stop()
+    assert not verdict and "the results are right, but it holds too much at once" in verdict.en
+    assert "Q (512, 1), K (512, 1), V (512, 1), block = 4" in verdict.en and "has 262,144" in verdict.en
+    assert "结果都对" in verdict.zh and "262,144" in verdict.zh
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -6,6 +6,8 @@ import pytest
 
 import exercise_checks as checks
 from attention_grading.assignment import Assignment
+from attention_grading.judge import here, judge
+from exercises_by_course import BY_COURSE
 
 ASSIGNMENTS = [Assignment(path) for path in sorted((Path(__file__).parents[1] / "exercises").glob("*.ipynb"))]
 QUESTIONS = {(a.name, key): question for a in ASSIGNMENTS for key, question in a.automatic.items()}
@@ -47,6 +49,20 @@ def test_no_example_is_degenerate(question):
 def test_every_variant_reads_well_in_both_languages(assignment):
     checks.check_cells(assignment)
     checks.check_texts(assignment)
+
+
+def course_gets_every_point(which):
+    """Whether the right answer made of the course's functions does, in the first and in the last fitting variant."""
+    (assignment, key), (fits, fn, _) = which.split(), BY_COURSE[which]
+    [question] = [q for (name, k), q in QUESTIONS.items() if name.startswith(assignment) and k == key]
+    fitting = [v for v in checks.every_variant(question.choices) if fits(v)]
+    calls = [(v, here({question.function: lambda *given, v=v: fn(v, *given)})) for v in (fitting[0], fitting[-1])]
+    return all(result["points"] == result["of"] for v, call in calls for result in [judge(question, v, 1, call)])
+
+
+@pytest.mark.parametrize("which", BY_COURSE)
+def test_the_courses_own_functions_get_every_point(which):
+    assert course_gets_every_point(which)
 
 
 @each_assignment

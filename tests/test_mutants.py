@@ -1,4 +1,5 @@
-"""Every wrong version of attention in mutants.py fails a test of test_attention_mechanism.py; the right one passes all.
+"""Every wrong version of attention in mutants.py fails a test of test_attention_mechanism.py or
+test_attention_properties.py; the right one passes all.
 
 The tests are called directly, in this process, with a mutant in the module's place: that takes seconds, not minutes.
 """
@@ -12,6 +13,7 @@ import pytest
 import attention_mechanism as am
 import mutants
 import test_attention_mechanism as tests
+import test_attention_properties as properties
 
 # Bug reports of the field: implementations (A…), shape conventions (C6), √d or d (C7), and all kinds of inputs (E).
 # The sentence of each mutant says what goes wrong.
@@ -34,10 +36,14 @@ def parametrizations(test):
 ABOUT_FORM = {
     tests.test_the_public_functions,
     tests.test_docstrings_give_shapes_and_say_what_is_raised,
+    tests.test_every_docstring_ends_with_an_example_that_runs,
     tests.test_the_warning_comes_once_and_points_at_the_caller,
 }
 TESTS = [test for name, test in vars(tests).items() if name.startswith("test_") and test not in ABOUT_FORM]
-CASES = [(test, arguments) for test in TESTS for arguments in parametrizations(test)]
+# The first case of every test, then the second of every test …: most mutants die in the first round.
+ROUNDS = itertools.zip_longest(*([(test, arguments) for arguments in parametrizations(test)] for test in TESTS))
+CASES = [case for cases in ROUNDS for case in cases if case]
+PROPERTIES = [(test, {}) for name, test in vars(properties).items() if name.startswith("test_")]  # slow, and so last
 
 
 def failure(test, arguments):
@@ -72,7 +78,7 @@ def test_a_mutant_is_caught(name, monkeypatch):
         right = getattr(am, function)
         assert inspect.signature(wrong).parameters.keys() == inspect.signature(right).parameters.keys()
         monkeypatch.setattr(am, function, wrong)
-    assert any(is_verdict(failure(*case)) for case in CASES), f"no test catches: {name}"
+    assert any(is_verdict(failure(*case)) for case in CASES + PROPERTIES), f"no test catches: {name}"
 
 
 def test_every_bug_report_has_a_mutant():

@@ -173,6 +173,7 @@ LAYER_NORMALIZATION = Problem(
         (*arrays([[3, 3, 3], [1, 2, 6]], [1, 2, -1], [0.5, 0, 1]), 1e-5),  # a row without spread
         (*arrays([[100, 102, 104]], [1, 1, 1], [0, 0, 0]), 1e-5),
         (*in_float32(ROWS[1]), 0.1),
+        (*arrays([[2**22 - 1, 2**22, 2**22 + 1]], [1, 1, 1], [0, 0, 0]), 1e-5),  # in float32 exact, its squares not
     ),
     mistakes={
         "by columns": normed(axis=0),
@@ -186,6 +187,11 @@ LAYER_NORMALIZATION = Problem(
         "by variance": normed(spread=lambda X, variance, eps: variance + eps),
         "only centred": normed(spread=lambda X, variance, eps: 1),
         "mean left in": normed(mean=False),
+        "squares cancel": normed(
+            spread=lambda X, variance, eps: np.sqrt(
+                (X**2).mean(axis=-1, keepdims=True) - X.mean(axis=-1, keepdims=True) ** 2 + eps
+            )
+        ),
         "root mean square": normed(
             mean=False, spread=lambda X, variance, eps: np.sqrt((X**2).mean(axis=-1, keepdims=True) + eps)
         ),

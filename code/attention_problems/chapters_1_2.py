@@ -178,7 +178,7 @@ ATTENTION = Problem(
         arrays([[2, 0], [0, 1]], [[1, 0], [2, 3]], [[8, 0], [0, 4]]),
         *drawn("Q n_q d_k, K n_k d_k, V n_k d_v"),
         arrays([[1000, 0], [0, -1000]], [[1, 2], [3, 4]], [[1, 0], [0, 1]]),
-        arrays([[1000, 0], [0, 0]], [[1, 2], [3, 4]], [[1, 0], [0, 1]]),
+        arrays([[1000, 0], [0, 0]], [[1, 2], [5, 4]], [[1, 0], [0, 1]]),  # far above the mean of their row, too
     ),
     mistakes={
         **{key: attending(scores=wrong) for key, wrong in WRONG_SCORES.items()},

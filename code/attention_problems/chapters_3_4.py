@@ -282,7 +282,7 @@ ATTENTION_BACKWARD = Problem(
     cases=(
         arrays([[1, 0], [0, 2]], [[2, 0], [0, 1]], [[1, 0], [2, 3]], [[8, 0], [1, 4]]),
         *drawn("G n_q d_v, Q n_q d_k, K n_k d_k, V n_k d_v"),
-        arrays([[1, 2], [3, -1]], [[1000, 0], [0, 1]], [[1, 2], [3, 4]], [[1, 0], [0, 1]]),
+        arrays([[1, 2], [3, -1]], [[1000, 0], [0, 1]], [[1, 2], [5, 4]], [[1, 0], [0, 1]]),
         in_float32(drawn("G n_q d_v, Q n_q d_k, K n_k d_k, V n_k d_v")[0]),
     ),
     mistakes={

@@ -372,6 +372,7 @@ CAUSAL_BY_ROWS = Problem(
         (*in_float32(QKV[1]), 2),
         (*arrays([[1], [3000], [1]], [[1], [1023 / 1024], [0]], [[8, 0], [0, 4], [2, 2]]), 2),  # exact in float32
     ),
+    memory=((*np.random.default_rng(2017).normal(size=(3, 512, 1)), 4), 512**2),  # n × n of True and False
     mistakes={
         "short block left out": whole_blocks_only,
         "short block zero": short_block_zero,

@@ -508,6 +508,11 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
     "by variance": ("除以了方差，忘了开方", "dividing by the variance, not by its root"),
     "only centred": ("只减了均值，没有除", "subtracting the mean without dividing"),
     "mean left in": ("只除了，没有先减去均值", "dividing without subtracting the mean first"),
+    "squares cancel": (
+        "用平方的均值减去均值的平方求方差；数很大又彼此接近时，有效数字全抵消了",
+        "computing the variance as the mean square less the squared mean; where numbers are large and close together, "
+        "their digits cancel",
+    ),
     "root mean square": (
         "没有减去均值，除以了均方根：那是 RMSNorm",
         "dividing by the root mean square without subtracting the mean: that is RMSNorm",

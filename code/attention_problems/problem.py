@@ -14,6 +14,7 @@ class Problem:
     cases: tuple  # tuples of arguments; the first is small and square, so that most mistakes give numbers there
     mistakes: dict  # key of MISTAKES -> function: the arguments -> the wrong answer; may raise where shapes do not fit
     parts: tuple = ("",)  # names of the results, if there are several
+    memory: tuple = ()  # if it is to be saved: arguments, and as many bytes as the function must not hold on them
 
 
 # ------------------------------------------------------------------------------------ the right answers, in plain loops
