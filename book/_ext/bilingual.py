@@ -89,6 +89,11 @@ def headings(nb, lang):
     ]
 
 
+def slug_of(heading):
+    """The address of a section with this English heading; a name in code is its own."""
+    return heading if heading.isidentifier() and "_" in heading else nodes.make_id(heading)
+
+
 def unlabel(src):
     """Second-language twin in the both view: labels may exist only once."""
     src = re.sub(r"(?m)^(\$\$) *\([\w:-]+\) *$", r"\1", src)
@@ -120,7 +125,8 @@ def merge(zh, en):
     out = []
     for (target, level, hz, bz), (_, _, he, be) in zip(a, b, strict=True):
         if level:
-            out += [target, f"{'#' * level} [{hz}]{{.lang-zh .language-zh-Hans}} [{he}]{{.lang-en .language-en}}", ""]
+            title = f"[{hz}]{{.lang-zh .language-zh-Hans}} [{he}]{{.lang-en .language-en}}" if hz != he else he
+            out += [target, f"{'#' * level} {title}", ""]
         out += ["% bilingual:zh", "", bz, "", "% bilingual:en", "", unlabel(be), "", "% bilingual:end", ""]
     return "\n".join(out).strip("\n")
 
@@ -185,7 +191,7 @@ def source_read(app, docname, source):
     if not app.env.doc2path(docname).endswith(".ipynb"):
         return
     nb = load(docname, source[0])
-    slugs = [nodes.make_id(h) for h in headings(select(nb, "en"), "en")]
+    slugs = [slug_of(h) for h in headings(select(nb, "en"), "en")]
     app.env.temp_data["bilingual_slugs"] = slugs
     source[0] = json.dumps(select(nb, app.config.bilingual_mode))
 

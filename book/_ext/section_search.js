@@ -227,6 +227,7 @@ const LATER = [
   [/^solutions/, 0.3, /solution|answer|解答|答案/],
   [/^practice/, 0.3, /practi[cs]e|exercise|quiz|exam|练习|复习|习题|考试|测验/],
   [/^errata/, 0.3, /errat|error|mistake|wrong|勘误|错/],
+  [/^api\./, 0.4, /[a-z]{2}_[a-z]{2}|\bapi\b|module|docstring|模块/],
   [/^references|#references$/, 0.4, /reference|paper|\d{4}|文献|论文/],
   [/^instructors/, 0.7, /instruct|teach|student|class|grad|mark|roster|deadline|教|学生|班|评|批改|成绩|名单|期限|交/],
   [/#(?:practice|practice-in-code|fully-worked|half-worked|yours|your-turn.*)$/, 0.6, /practi[cs]e|exercise|练习|习题|动手/],
