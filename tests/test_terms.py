@@ -7,7 +7,7 @@ import pytest
 from nbformat import v4
 
 from bilingual import cell_lang, segments
-from conftest import ROOT
+from conftest import LAID_OUT, ROOT
 from test_notebooks import NOTEBOOKS, prose
 
 CHAPTERS = [p for p in NOTEBOOKS if re.match(r"\d\d_", p.name)]
@@ -163,6 +163,7 @@ def at_term(open_page, site_url):
     def open_(view, slug, **options):
         page = open_page(**options)
         page.goto(f"{site_url}/{view}/{PAGE}")
+        page.evaluate(LAID_OUT)  # as where a reader has come by reading: nothing above the term changes its height
         return page, page.locator(f'article a[href="glossary.html#{slug}"]').first, page.locator(f"#term-{slug}")
 
     return open_
