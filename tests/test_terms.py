@@ -163,7 +163,8 @@ def at_term(open_page, site_url):
     def open_(view, slug, **options):
         page = open_page(**options)
         page.goto(f"{site_url}/{view}/{PAGE}")
-        page.evaluate(LAID_OUT)  # as where a reader has come by reading: nothing above the term changes its height
+        if options.get("java_script_enabled", True):  # without it no frame is asked for
+            page.evaluate(LAID_OUT)  # as where a reader has come by reading: nothing above the term changes its height
         return page, page.locator(f'article a[href="glossary.html#{slug}"]').first, page.locator(f"#term-{slug}")
 
     return open_
