@@ -194,6 +194,7 @@ def open_widget(open_page, site_url):
         page = open_page(**options)
         page.goto(f"{site_url}/{view}/{chapter}")
         page.wait_for_function(READY)
+        page.evaluate(LAID_OUT)  # a browser gives no text for what it has not laid out
         return page, page.locator(selector)
 
     return open_
