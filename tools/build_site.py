@@ -5,6 +5,7 @@ book/data/, requirements.txt, Python); jupyter-cache's own key is the text of th
 from nothing, unless nothing at all has changed; so no page can be stale, and a failure leaves no site to serve.
 """
 
+import functools
 import hashlib
 import os
 import re
@@ -12,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -67,39 +67,12 @@ def toc(view):
     return path
 
 
-def run_notebooks(cache):
-    """Run the notebooks whose outputs are not in the cache, as many at a time as there are cores."""
-    import nbformat
-    import yaml
-    from jupyter_cache import get_cache
-    from jupyter_cache.base import CacheBundleIn
-    from jupyter_cache.executors.utils import single_nb_execution
-
-    kept = get_cache(cache)
-    timeout = yaml.safe_load((BOOK / "_config.yml").read_text("utf-8"))["execute"]["timeout"]
-    known = {record.hashkey for record in kept.list_cache_records()}
-
-    def run(path):
-        notebook = nbformat.read(path, as_version=4)
-        if kept.create_hashed_notebook(notebook)[1] in known or not any(c.cell_type == "code" for c in notebook.cells):
-            return None
-        options = {"coalesce_streams": True}  # a busy kernel sends lines in pieces
-        return single_nb_execution(notebook, str(path.parent), timeout, allow_errors=False, **options)
-
-    paths = [path for name in named() if (path := BOOK / f"{name}.ipynb").exists()]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for path, result in zip(paths, pool.map(run, paths), strict=True):
-            if result and result.err:
-                sys.exit(f"{path}: a cell failed.\n{result.exc_string}")
-            if result:
-                found = CacheBundleIn(result.nb, str(path), data={"execution_seconds": result.time})
-                kept.cache_notebook_bundle(found, check_validity=False, overwrite=True)
-
-
 def build_view(view, cache):
     """Build one view.  One process each, because Sphinx keeps its message catalogue in a global."""
     from jupyter_book.sphinx import build_sphinx
+    from jupyter_cache.executors import utils
 
+    utils.executenb = functools.partial(utils.executenb, coalesce_streams=True)  # a busy kernel sends lines in pieces
     out = BUILD / "views" / view / "html"  # a parent of its own: myst-nb writes ../jupyter_execute
     result = build_sphinx(
         str(BOOK),
@@ -163,10 +136,10 @@ def main():
     for path in [SITE, NEW, BUILD / "views", *(p for p in BUILD.glob("executed/*") if p != cache)]:
         shutil.rmtree(path, ignore_errors=True)
     NEW.mkdir(parents=True)
-    print("▸ running the notebooks", flush=True)
-    run_notebooks(str(cache))
-    print("▸ building the views in Chinese, in English and in both languages", flush=True)
-    build_views(*VIEWS, cache=str(cache))  # they find the outputs in the cache
+    print("▸ running the notebooks and building the Chinese view (1 of 3)", flush=True)
+    build_views("zh", cache=str(cache))
+    print("▸ building the English view and the one in both languages (2 and 3)", flush=True)
+    build_views("en", "both", cache=str(cache))  # these find the outputs in the cache
     if digest(*SOURCES) != wanted:
         shutil.rmtree(cache)  # nobody knows which of the two it holds
         sys.exit("Files were changed while the site was being built: build it again.")
