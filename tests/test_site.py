@@ -13,7 +13,7 @@ from attention_mechanism import softmax
 from attention_widgets import AttentionCalculator
 from bilingual import LANGS, cell_lang, headings
 from build_site import SOURCES, digest
-from conftest import PHONE, READY, ROOT, SITE, STORAGE_DENIED
+from conftest import LAID_OUT, PHONE, READY, ROOT, SITE, STORAGE_DENIED
 from trim_site import pages
 
 VIEWS = ["zh", "en", "both"]
@@ -217,6 +217,7 @@ def test_widget_speaks_the_language_of_the_page(open_page, site_url, view, has_z
     page = open_page()
     page.goto(f"{site_url}/{view}/{CHAPTER}")
     page.wait_for_function(READY)
+    page.evaluate(LAID_OUT)  # a browser gives no text for what it has not laid out
     widget = page.locator(".afm-view").first
     words = widget.inner_text() + "".join(widget.locator("svg title, svg desc").all_text_contents())
     assert bool(HAN.search(words)) == has_zh
@@ -234,6 +235,7 @@ def calculator(open_page, site_url):
         page = open_page(**options)
         page.goto(f"{site_url}/en/{CHAPTER}")
         page.wait_for_function(READY)
+        page.evaluate(LAID_OUT)
         return page, page.locator(".afm-view").first
 
     return open_
@@ -428,6 +430,7 @@ def test_language_switch_keeps_the_section_and_the_root_remembers(open_page, sit
 def test_language_switch_keeps_the_section_that_was_scrolled_to(open_page, site_url):
     page = open_page()
     page.goto(f"{site_url}/zh/{CHAPTER}")
+    page.evaluate(LAID_OUT)  # a script that scrolls far would come to where the section was guessed to be
     page.evaluate("document.getElementById('the-row-sum-check').scrollIntoView()")
     switch(page, "en")
     page.wait_for_url(f"**/en/{CHAPTER}#the-row-sum-check")
