@@ -135,6 +135,22 @@ def test_a_chapter_is_read_when_a_busy_browser_tells_two_changes_at_once(open_pa
     page.wait_for_function(TO_THE_FOOT)
 
 
+def test_sections_far_away_are_not_laid_out_and_a_jump_to_one_is_exact(open_page, site_url):
+    page = open_page(viewport={"width": 1300, "height": 720})
+    page.goto(f"{site_url}/both/04_softmax_gradient.html")
+    far = "article > section > section:last-of-type"
+    assert not page.locator(far).locator("h2").evaluate("e => e.checkVisibility({ contentVisibilityAuto: true })")
+    ids = page.evaluate("[...document.querySelectorAll('article > section section[id]')].map((e) => e.id)")[::8]
+    padding = page.evaluate("parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop)")
+    for section in ids:
+        page.goto("about:blank")
+        page.goto(f"{site_url}/both/04_softmax_gradient.html#{section}")
+        assert (
+            abs(page.locator(f"#{section}").evaluate("e => e.firstElementChild.getBoundingClientRect().y") - padding)
+            < 2
+        )
+
+
 def test_the_page_is_light_without_a_script_and_dark_before_the_script(open_page, site_url):
     page = open_page(java_script_enabled=False, color_scheme="dark")
     page.goto(f"{site_url}/zh/index.html")

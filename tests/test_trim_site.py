@@ -1,6 +1,7 @@
 """What the trimming of the site refuses and what it may not spoil; its result is looked at in test_site.py."""
 
 import io
+import re
 import subprocess
 
 import numpy as np
@@ -9,7 +10,7 @@ from PIL import Image
 
 import attention_plots
 from conftest import node
-from trim_site import fit_style, gather_scripts, gather_style, small_picture, used_icons
+from trim_site import fit_style, gather_scripts, gather_style, height, small_picture, used_icons, with_heights
 from used_style import Vocabulary, used_style
 
 
@@ -125,3 +126,19 @@ def test_a_palette_keeps_the_colours_of_a_heat_map_and_its_transparency():
     flat = np.isin(numbers, colours[np.argsort(-count)[:65]])  # the cells, the ground
     assert flat.mean() > 0.9 and (before[flat] == after[flat]).all()
     assert np.abs(before - after).max() < 24 and len(small) < 0.45 * len(drawn.getvalue())
+
+
+def test_each_section_of_a_chapter_gets_a_guess_of_its_height_and_no_other_does():
+    inner = ' id="a"><h2>A</h2><section id="b">text</section>'
+    html = f'<section id="page"><h1>P</h1><section{inner}</section><section id="c"></section></section>'
+    for section in (inner, ' id="c">'):
+        html = html.replace(section, f' style="--height: {height(section)}px"{section}', 1)
+    plain = re.sub(r' style="[^"]*"', "", html)
+    assert with_heights(plain) == html and html.count("--height") == 2
+
+
+def test_more_to_read_is_a_greater_height_and_what_is_folded_or_not_shown_is_none():
+    assert height("<p>字字</p>") == height("<p>four</p>") > height("<p>two</p>")
+    assert height("<details><p>folded</p></details><script>x</script><p>two</p>") == height("<p>two</p>")
+    for more in ("<pre>a\nb\n</pre>", '<img src="a.webp">', '<div class="widget-still"></div>'):
+        assert height(f"<p>two</p>{more}") > height("<p>two</p>") + 40
