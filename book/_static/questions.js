@@ -129,35 +129,49 @@
       ask.mark("", "none");
       ask.focus();
     };
+    const focused = fold.contains(document.activeElement); // Tab may come here from far away
     clear();
+    if (focused) ask.focus();
     return { question, form, ask, show, clear, refuse, print: `${answer}/${reasons.length}|` };
   };
 
   const page = location.pathname.split("/").pop().replace(/\.html$/, "") || "index";
-  document.addEventListener("DOMContentLoaded", () => {
-    const all = [...document.querySelectorAll("details[data-question]")].map(upgrade);
-    for (const one of all) {
-      const key = `attention-course/answer-1/${page}/${one.question}`; // the same in all views
-      const twins = all.filter(({ question }) => question === one.question);
+  const connect = (twins) => {
+    const { question, print } = twins[0], key = `attention-course/answer-1/${page}/${question}`; // the same in all views
+    for (const one of twins) {
       one.form.addEventListener("submit", (event) => {
         event.preventDefault();
         const given = one.ask.given();
         if (!one.ask.judge(given)) return one.refuse();
         for (const twin of twins) twin.show(given, twin === one);
-        try { localStorage.setItem(key, one.print + given); } catch { /* full: this answer is not remembered */ }
+        try { localStorage.setItem(key, print + given); } catch { /* full: this answer is not remembered */ }
       });
       one.form.addEventListener("reset", () => {
         for (const twin of twins) { twin.ask.put(""); twin.clear(); }
         localStorage.removeItem(key);
         one.ask.focus(); // the button that was pressed is gone
       });
-      const recall = () => {
-        const kept = localStorage.getItem(key), given = kept?.startsWith(one.print) ? kept.slice(one.print.length) : "";
-        if (one.ask.judge(given)) one.show(given, false);
-        else if (kept) localStorage.removeItem(key); // the question has changed since
-      };
-      recall();
-      addEventListener("pageshow", ({ persisted }) => persisted && recall()); // back from a view where it was answered
     }
+    const recall = () => {
+      const kept = localStorage.getItem(key), given = kept?.startsWith(print) ? kept.slice(print.length) : "";
+      if (twins[0].ask.judge(given)) for (const twin of twins) twin.show(given, false);
+      else if (kept) localStorage.removeItem(key); // the question has changed since
+    };
+    recall();
+    addEventListener("pageshow", ({ persisted }) => persisted && recall()); // back from a view where it was answered
+  };
+
+  // A question becomes a form when the reader comes near: a browser that fills in forms lays out whatever holds one,
+  // and so would lay out the whole page at once.
+  document.addEventListener("DOMContentLoaded", () => {
+    const folds = [...document.querySelectorAll("details[data-question]")];
+    const near = new IntersectionObserver((seen) => {
+      for (const question of new Set(seen.filter((e) => e.isIntersecting).map((e) => e.target.dataset.question))) {
+        const twins = folds.filter((fold) => fold.dataset.question === question);
+        twins.forEach((fold) => near.unobserve(fold));
+        connect(twins.map(upgrade));
+      }
+    }, { rootMargin: "100%" });
+    folds.forEach((fold) => near.observe(fold));
   });
 })();
