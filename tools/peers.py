@@ -476,9 +476,13 @@ def heads_and_masks(torch, heads):
     }
     without = {"need_weights": False}
     hinted, causal = heads(~everything, is_causal=True, **without)[0], heads(everything.triu(1), **without)[0]
-    X, even = torch.ones(1, 3, 8), torch.nn.MultiheadAttention(8, 2, batch_first=True)
-    with torch.no_grad():  # the path for inference: self-attention with an even number of heads
-        inferred = even.eval()(X, X, X, attn_mask=torch.ones(3, 3, dtype=bool), **without)[0]
+
+    def inferred(dtype=bool, **options):  # on the path for inference: self-attention with an even number of heads
+        X, nothing = torch.ones(3, 3, 8), torch.full((3, 3), 1 if dtype is bool else -torch.inf, dtype=dtype)
+        with torch.no_grad():
+            return value(torch.nn.MultiheadAttention(8, 2, **options).eval()(X, X, X, attn_mask=nothing, **without)[0])
+
+    others = {"`batch_first=True`": inferred(), "`bool`": inferred(torch.float32, batch_first=True)}
     return {
         "True": [*trues, "`attn_mask`", "`key_padding_mask`"],
         "dtypes": [f"`{d}`" for d in taken(DTYPES_OF_MASKS, lambda d: heads((~everything).to(getattr(torch, d))))],
@@ -487,9 +491,10 @@ def heads_and_masks(torch, heads):
             value(heads(everything)[0]),
             "`need_weights=False`",
             value(heads(everything, **without)[0]),
+            *(condition for condition, Y in others.items() if Y != inferred(batch_first=True)),
             "`eval()`",
             "`no_grad()`",
-            value(inferred),
+            inferred(batch_first=True),
         ],
         "causal": [
             "`is_causal=True`",
