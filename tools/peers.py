@@ -491,7 +491,7 @@ def heads_and_masks(torch, heads):
             value(heads(everything)[0]),
             "`need_weights=False`",
             value(heads(everything, **without)[0]),
-            *(condition for condition, Y in others.items() if Y != inferred(batch_first=True)),
+            *(condition for condition, Y in others.items() if inferred(batch_first=True) != Y),
             "`eval()`",
             "`no_grad()`",
             inferred(batch_first=True),
