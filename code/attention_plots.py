@@ -11,6 +11,7 @@ from html import escape
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from attention_colours import LIGHT
 
@@ -234,6 +235,12 @@ def measured(x, points, curves=(), xlabel="", ylabel="", ax=None):
     for y in curves:
         ax.plot(x, y, color=INK, linestyle="dashed", linewidth=0.8)
     ax.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
+    for axis in (ax.xaxis, ax.yaxis):
+        low, high = axis.get_view_interval()
+        if high < 100 * low:  # a short axis would have labels like 6×10⁰
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter(NullFormatter())
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

@@ -224,6 +224,14 @@ def test_measured_points_have_error_bars_beside_the_curves_of_theory():
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("width", "size")
 
 
+def test_a_short_logarithmic_axis_is_labelled_with_plain_numbers():
+    ax = ap.measured([1, 10, 1000], {"a": [(0.4, 0), (2, 0), (7, 0)]})
+    low, high = ax.get_ylim()
+    labels = [*ax.get_yticklabels(), *ax.get_yticklabels(minor=True)]
+    assert [t.get_text() for t in labels if t.get_text() and low < t.get_position()[1] < high] == ["0.5", "1", "2", "5"]
+    assert "10^{3}" in "".join(text.get_text() for text in ax.get_xticklabels())
+
+
 def test_what_was_not_measured_is_not_drawn_and_the_name_stands_above_the_last_point():
     ax = ap.measured([1, 2, 4], {"stops": [(3, 0), (5, 0), (np.nan, np.nan)], "goes on": [(1, 0), (2, 0), (4, 0)]})
     assert [bars.lines[0].get_xydata().tolist() for bars in ax.containers] == [
