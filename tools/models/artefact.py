@@ -22,7 +22,7 @@ def build():
     decoder = smollm.read(fetch("SmolLM2-135M-Instruct.Q4_1.gguf"))
     many = e5.read(fetch("e5-small-q4.bin"))
     arrays = {
-        "shares": np.array(patterns.SHARES),
+        "share_names": np.array(patterns.SHARES),
         "relations": np.array(texts.RELATIONS),
         "coreference": np.array(texts.COREFERENCE),
     }
@@ -81,32 +81,34 @@ def of_model(name, read, special):
         "shares": fixed(halves),
         "roles": np.array(list(roles)),
         "heads": np.array(heads, "i1"),
-        "all": fixed(np.stack([A for _, A in shown[:2]]), "u1"),
         **chosen("en", shown, heads),
         **syntax(read, readings, special),
         **coreference(read),
     }
+    arrays |= chosen("en_syntax", shown[:3], arrays["syntax_head"])
     return {f"{name}_{key}": array for key, array in arrays.items()}
 
 
 def chosen(name, readings, heads):
-    """The tokens of some sentences and the weights of some heads, padded with "" and 0."""
+    """The tokens of some sentences and the weights of some heads, padded with "" and 0; (−1, −1) stands for no head."""
     n = max(len(tokens) for tokens, _ in readings)
     A = np.zeros((len(readings), len(heads), n, n))
     for k, (tokens, weights) in enumerate(readings):
-        A[k, :, : len(tokens), : len(tokens)] = [weights[head] for head in heads]
-    return {f"{name}_tok": np.array([t + [""] * (n - len(t)) for t, _ in readings]), f"{name}_A": fixed(A)}
+        for i, (layer, head) in enumerate(heads):
+            if layer >= 0:
+                A[k, i, : len(tokens), : len(tokens)] = weights[layer, head]
+    return {f"{name}_tok": np.array([t + [""] * (n - len(t)) for t, _ in readings]), f"{name}_A": fixed(A, "u1")}
 
 
 def syntax(read, readings, special):
-    """Heads chosen on the first half of the templates, scored on the second half and on the sentences marked by hand."""
+    """Heads chosen on half of the templates, scored on the other half and on the sentences marked by hand."""
     lists, places = zip(*texts.templates(120), strict=True)
     made = read([" ".join(words) + "." for words in lists])
     cases = [
         (relation, k, place[0] + special, place[1] + special)
         for k, (words, there) in enumerate(zip(lists, places, strict=True))
         for relation, place in enumerate(there)
-        if place and len(made[k][0]) == len(words) + 1 + 2 * special
+        if len(made[k][0]) == len(words) + 1 + 2 * special  # each word is a token, and so is the full stop
     ]
     half = len(lists) // 2
     heads = choose([case for case in cases if case[1] < half], made, special)
@@ -141,9 +143,10 @@ def scored(name, readings, cases, heads, special):
         weight = np.mean([readings[k][1][*heads[relation], q, t] for _, k, q, t in own])
         score[relation] = len(own), found, patterns.fixed_offset(own), weight
     relation, sentence, query, target = np.array(cases, "i2").T
+    length = np.array([len(readings[k][0]) for k in sentence], "i2")
     return {
         f"{name}_row": fixed(rows),
-        f"{name}_case": np.stack([relation, query, target, [len(readings[k][0]) for k in sentence]], axis=1),
+        f"{name}_case": np.stack([relation, query, target, length], axis=1),
         f"{name}_score": score.astype("f4"),
     }
 
@@ -165,25 +168,26 @@ def coreference(read):
 
 
 def reader_heads(model, words):
-    """Real W_Q, W_K, W_V of three heads, each with its bias as the last row, and what those heads are given: the input
-    of their layers with a column of ones."""
+    """Real W_Q, W_K, W_V of three heads, each with its bias as the last row; what those heads are given, the input of
+    their layers with a column of ones; and their weights. For the head of layer 3 two more sentences."""
     arrays = {"minilm_reader_heads": np.array(READER_HEADS, "i1")}
     for name in "QKV":
         W = [np.vstack(model.layers[layer][name])[:, 32 * head : 32 * head + 32] for layer, head in READER_HEADS]
         arrays[f"minilm_W_{name}"] = np.stack(W).astype("f2")
-    for k, sentence in enumerate((texts.EN[0], texts.WIDE, texts.EN[1])):
+    asked = {"": (texts.EN[0], READER_HEADS), "_wide": (texts.WIDE, [(3, 1)]), "_keys": (texts.EN[1], [(3, 1)])}
+    for which, (sentence, heads) in asked.items():
         tokens, ids = words(sentence)
         inputs, A = bert.run(model, *pad([ids]))
-        X = np.stack([with_ones(inputs[layer, 0]) for layer, _ in READER_HEADS])
-        arrays[f"minilm_X{k}"] = X.astype("f2")
-        arrays[f"minilm_reader_tok{k}"] = np.array(tokens)
-        arrays[f"minilm_reader_A{k}"] = fixed([A[layer, 0, head] for layer, head in READER_HEADS])
-    ids = words(texts.EN[0])[1]
-    return arrays | {
-        "minilm_word": (model.word(ids) + model.kind).astype("f2"),
-        "minilm_position": model.position[: len(ids)].astype("f2"),
-        "minilm_norm": np.stack(model.norm).astype("f2"),
-    }
+        arrays[f"minilm_tok{which}"] = np.array(tokens)
+        for layer, head in heads:
+            arrays[f"minilm_X{layer}{which}"] = with_ones(inputs[layer, 0]).astype("f2")
+            arrays[f"minilm_A{layer}{which}"] = fixed(A[layer, 0, head])
+        if not which:
+            arrays["minilm_all"] = fixed(A[:, 0], "u1")
+            arrays["minilm_word"] = (model.word(ids) + model.kind).astype("f2")
+            arrays["minilm_position"] = model.position[: len(ids)].astype("f2")
+            arrays["minilm_norm"] = np.stack(model.norm).astype("f2")
+    return arrays
 
 
 def with_ones(X):
@@ -249,31 +253,37 @@ def four_bits(W):
 
 
 def induction(model, words):
-    """Random tokens twice in a row: a head that looks up what followed last time has its weight on that token."""
-    T, rng, tables, losses = 20, np.random.default_rng(0), [], []
-    for _ in range(6):
-        ids = np.tile(rng.integers(1000, 40000, T), 2)
-        A, scores = smollm.run(model, ids[None])
-        i = np.arange(T, 2 * T - 1)
-        tables.append(A[:, 0][..., i, i - T + 1].mean(axis=-1))
-        loss = -log_softmax(scores[0])[np.arange(2 * T - 1), ids[1:]]
-        losses.append([loss[: T - 1].mean(), loss[T:].mean()])
-    halves = np.mean(tables[:3], axis=0), np.mean(tables[3:], axis=0)
-    head = best(halves[0])
-    tokens, numbers = words(texts.COPY)
-    copied, scores = smollm.run(model, np.array([numbers]))
-    p = np.exp(log_softmax(scores[0, -1]))
-    top = p.argsort()[:-4:-1]
+    """Random tokens twice in a row: a head that looks up what followed last time has its weight on that token. The head
+    is chosen on three sequences and shown on three others; the loss is the mean of all six, for each copy."""
+    T, rng = 20, np.random.default_rng(0)
+    sequences = [np.tile(rng.integers(1000, 40000, T), 2) for _ in range(6)]
+    A, scores = smollm.run(model, np.array(sequences))
+    A, i = A.swapaxes(0, 1), np.arange(T, 2 * T - 1)  # (sequence, n_layer, n_head, n, n); queries of the second copy
+    tables = A[..., i, i - T + 1].mean(axis=-1)
+    halves = tables[:3].mean(axis=0), tables[3:].mean(axis=0)
+    layer, head = best(halves[0])
+    loss = [-log_softmax(s)[np.arange(2 * T - 1), ids[1:]] for s, ids in zip(scores, sequences, strict=True)]
     return {
         "smollm_induction": fixed(halves),
-        "smollm_induction_head": np.array(head, "i1"),
-        "smollm_loss": np.mean(losses, axis=0).astype("f4"),
-        "smollm_repeat_tok": np.array([words.tokens[i] for i in ids]),
-        "smollm_repeat_A": fixed(A[head[0], 0, head[1]]),
+        "smollm_induction_head": np.array([layer, head], "i1"),
+        "smollm_loss": np.array([np.mean(loss, axis=0)[: T - 1].mean(), np.mean(loss, axis=0)[T:].mean()], "f4"),
+        "smollm_repeat_tok": np.array([[words.tokens[k] for k in ids] for ids in sequences[3:]]),
+        "smollm_repeat_A": fixed(A[3:, layer, head]),
+        **copying(model, words, layer, head),
+    }
+
+
+def copying(model, words, layer, head):
+    """The same head on a sentence in which a name comes back, and the three likeliest next tokens."""
+    tokens, ids = words(texts.COPY)
+    A, scores = smollm.run(model, np.array([ids]))
+    p = np.exp(log_softmax(scores[0, -1]))
+    likeliest = p.argsort()[:-4:-1]
+    return {
         "smollm_copy_tok": np.array(tokens),
-        "smollm_copy_A": fixed(copied[head[0], 0, head[1]]),
-        "smollm_copy_next": np.array([words.tokens[i] for i in top]),
-        "smollm_copy_p": p[top].astype("f4"),
+        "smollm_copy_A": fixed(A[layer, 0, head]),
+        "smollm_copy_next": np.array([words.tokens[k] for k in likeliest]),
+        "smollm_copy_p": p[likeliest].astype("f4"),
     }
 
 
@@ -286,7 +296,7 @@ def chinese(read, heads, syntax_heads):
     """The heads that e5 has for English, on Chinese: shares, weights, and syntax on Chinese templates."""
     readings = read(texts.ZH)
     shown = read([texts.ZH[0], texts.WIDE_ZH, texts.ZH[1]]) + readings[10:]
-    sentences, triples = zip(*texts.templates_zh(240), strict=True)
+    sentences, triples = zip(*texts.templates_zh(80), strict=True)
     made, cases = read(sentences), []
     for k, (tokens, _) in enumerate(made):
         words = [patterns.word(token).removesuffix("了") for token in tokens]
@@ -295,8 +305,9 @@ def chinese(read, heads, syntax_heads):
             cases += [(1, k, s, v), (2, k, v, s), (3, k, v, o), (4, k, o, v)]
     arrays = {
         "shares_zh": fixed([patterns.shares(part, e5.SPECIAL) for part in (readings[:10], readings[10:])]),
-        "all_zh": fixed(np.stack([shown[0][1]]), "u1"),
-        **chosen("zh", shown, [tuple(head) for head in heads]),
+        "all": fixed(shown[0][1], "u1"),
+        **chosen("zh", shown, heads),
+        **chosen("zh_syntax", shown[:3], syntax_heads),
         **scored("templates_zh", made, cases, [tuple(head) for head in syntax_heads], e5.SPECIAL),
     }
     return {f"e5_{key}": array for key, array in arrays.items()}

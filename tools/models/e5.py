@@ -82,7 +82,7 @@ def plain(stored, width):
 
 
 class Unigram:
-    """The cut of a text into pieces whose scores have the largest sum (Kudo 2018); a piece's ▁ is the space before it."""
+    """The cut of a text into pieces whose scores have the largest sum (Kudo 2018); ▁ is the space before a piece."""
 
     def __init__(self, take):
         n, self.bos, self.eos, _, self.unknown = take("5i")

