@@ -7,6 +7,7 @@
     python3 make.py notebooks   write the notebooks in Chinese alone and in English alone
     python3 make.py pdf         print the course, one file for each language, with Chromium or Chrome
     python3 make.py zip         pack the site into an archive that works from a disk
+    python3 make.py models      run the trained models of chapter 9 again (downloads 270 MB once)
 
 Whatever they install goes into .venv, whatever they build into book/_build.
 """
@@ -156,6 +157,12 @@ def pdf():
     say("the course for paper is in book/_build/pdf")
 
 
+def models():
+    """Run three trained models on the course's attention and compare with the numbers kept in book/data."""
+    install()
+    python("tools/make_models.py", failed="The models were not run, or gave other numbers: see above.")
+
+
 def build_only():
     """Build the site."""
     install()
@@ -164,7 +171,8 @@ def build_only():
 
 
 COMMANDS = {
-    "book": book, "build": build_only, "test": test, "tidy": tidy, "notebooks": notebooks, "pdf": pdf, "zip": archive
+    "book": book, "build": build_only, "test": test, "tidy": tidy, "notebooks": notebooks, "pdf": pdf, "zip": archive,
+    "models": models,
 }  # fmt: skip
 
 if __name__ == "__main__":

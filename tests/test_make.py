@@ -41,7 +41,7 @@ def test_unknown_words_get_the_list_of_commands(words):
     assert tried.returncode == 1
     assert not words or tried.stderr.startswith(f"`{' '.join(words)}` is no command.")
     assert re.findall(r"make\.py (\w+) ", tried.stderr) == [
-        "book", "build", "test", "tidy", "notebooks", "pdf", "zip"
+        "book", "build", "test", "tidy", "notebooks", "pdf", "zip", "models"
     ]  # fmt: skip
 
 

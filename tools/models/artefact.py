@@ -169,7 +169,7 @@ def coreference(read):
 
 def reader_heads(model, words):
     """Real W_Q, W_K, W_V of three heads, each with its bias as the last row; what those heads are given, the input of
-    their layers with a column of ones; and their weights. For the head of layer 3 two more sentences."""
+    their layers with a column of ones; their weights and outputs. For the head of layer 3 two more sentences."""
     arrays = {"minilm_reader_heads": np.array(READER_HEADS, "i1")}
     for name in "QKV":
         W = [np.vstack(model.layers[layer][name])[:, 32 * head : 32 * head + 32] for layer, head in READER_HEADS]
@@ -182,6 +182,8 @@ def reader_heads(model, words):
         for layer, head in heads:
             arrays[f"minilm_X{layer}{which}"] = with_ones(inputs[layer, 0]).astype("f2")
             arrays[f"minilm_A{layer}{which}"] = fixed(A[layer, 0, head])
+            V = bert.affine(inputs[layer, 0], model.layers[layer]["V"])[:, 32 * head : 32 * head + 32]
+            arrays[f"minilm_Z{layer}{which}"] = (A[layer, 0, head] @ V).astype("f2")
         if not which:
             arrays["minilm_all"] = fixed(A[:, 0], "u1")
             arrays["minilm_word"] = (model.word(ids) + model.kind).astype("f2")
