@@ -45,6 +45,11 @@ def test_unknown_words_get_the_list_of_commands(words):
     ]  # fmt: skip
 
 
+def test_the_commands_named_are_the_commands():
+    tried = run("import make, re; print(re.findall(r'make\\.py (\\w+) ', make.__doc__) == list(make.COMMANDS))")
+    assert tried.stdout == "True\n"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="SIGINT cannot be sent to one child on Windows")
 def test_serving_takes_the_next_free_port_and_stops_quietly():
     with socket.socket() as taken:

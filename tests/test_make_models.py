@@ -138,6 +138,31 @@ def test_rotary_positions_make_scores_depend_on_the_distance():
     assert abs(S[0, 0] - q @ k) < 1e-12 and np.ptp(S[0]) > 0.1
 
 
+def tiny_decoder(rng, n_group):
+    """Two heads of width 4; their keys and values are made by one head or by two alike."""
+    once = {"attn_k": rng.normal(size=(4, 8)), "attn_v": rng.normal(size=(4, 8))}
+    w = {f"blk.0.{name}.weight": np.tile(W, (n_group, 1)) for name, W in once.items()}
+    shapes = {"attn_q": (8, 8), "attn_output": (8, 8), "ffn_gate": (6, 8), "ffn_up": (6, 8), "ffn_down": (8, 6)}
+    shapes |= {"attn_norm": 8, "ffn_norm": 8}
+    w |= {f"blk.0.{name}.weight": rng.normal(size=shape) for name, shape in shapes.items()}
+    w |= {"token_embd.weight": rng.normal(size=(9, 8)), "output_norm.weight": rng.normal(size=8)}
+    return smollm.Decoder(w, n_layer=1, n_head=2, n_group=n_group, base=100.0, eps=1e-5)
+
+
+def test_grouped_keys_are_keys_for_each_head_of_the_group():
+    ids = np.array([[3, 1, 4, 1, 5]])
+    grouped, own = (smollm.run(tiny_decoder(np.random.default_rng(0), n_group), ids) for n_group in (1, 2))
+    assert all(np.allclose(g, o, atol=1e-12) for g, o in zip(grouped, own, strict=True))
+    assert np.abs(own[0][0, 0, 0] - own[0][0, 0, 1]).max() > 0.01  # the heads themselves differ
+
+
+def test_a_decoder_is_not_moved_by_what_comes_later():
+    model = tiny_decoder(np.random.default_rng(0), 1)
+    (A, scores), (other, moved) = (smollm.run(model, np.array([[3, 1, 4, last]])) for last in (2, 7))
+    assert np.allclose(A[..., :3, :], other[..., :3, :], atol=1e-12) and np.allclose(scores[:, :3], moved[:, :3])
+    assert not np.allclose(scores[:, 3], moved[:, 3])
+
+
 def test_blocks_of_4_bits_are_unpacked_in_their_order():
     block = np.zeros(1, e5.BLOCK)
     block["scale"], block["nibbles"] = 0.5, [b + 16 * (15 - b) for b in range(16)]
