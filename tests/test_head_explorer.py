@@ -426,7 +426,7 @@ STEP = """(widget) => {
   buttons[2].click();
   const said = ({ target }) => (target.closest ? target : target.parentElement).closest(".attn-told, desc");
   const drawn = watch.takeRecords().filter((record) => !said(record)); // what a screen reader hears is written anew
-  const now = ({ type, target, attributeName: name }) => (type === "attributes" ? target.getAttribute(name) : target.data);
+  const now = ({ type, target: e, attributeName: name }) => (type === "attributes" ? e.getAttribute(name) : e.data);
   return {
     most: drawn.length, built: drawn.filter((record) => record.type === "childList").length,
     idle: drawn.filter((record) => record.oldValue === now(record)).length,
