@@ -328,7 +328,7 @@ def assert_shows(widget, expected, over=None):
         wanted[1] = wanted[4] = ["—"] * 3
     assert seen["averages"] == wanted
     far, mean = expected.distance
-    sentence = widget.locator("> .attn-verdict").inner_text()
+    sentence = widget.locator("> .attn-verdict").text_content()
     assert f"“{expected.tokens[i]}” looks most at “{expected.tokens[row.argmax()]}”" in sentence
     assert f"most at distance {f'{far:+d}'.replace('-', '−') if far else 0}: {rounded(mean)};" in sentence
     assert sentence.endswith(f"gets {rounded(expected.shares['first'])}.")
@@ -363,7 +363,7 @@ def test_lists_slider_words_and_mouse_show_what_python_computes(explorer):
     slider.press("Home")
     expected.head = [0, 0]
     assert_shows(widget, expected)
-    assert head.locator("option:checked").inner_text() == "another head"
+    assert head.locator("option:checked").text_content() == "another head"
     for _ in range(14):
         slider.press("ArrowRight")
     expected.head = [1, 2]
@@ -386,7 +386,7 @@ def test_lists_slider_words_and_mouse_show_what_python_computes(explorer):
 def test_it_begins_in_the_language_of_the_page_and_keeps_what_was_chosen(explorer):
     page, widget = explorer("zh")
     sentence = widget.locator("select").nth(1)
-    assert sentence.input_value() == "累" and "“因为它”看得最多的是" in widget.locator("> .attn-verdict").inner_text()
+    assert sentence.input_value() == "累" and "“因为它”看得最多的是" in widget.locator("> .attn-verdict").text_content()
 
     def go(view):
         page.locator(f'.lang-switch a[data-lang="{view}"]').first.click()
@@ -398,7 +398,7 @@ def test_it_begins_in_the_language_of_the_page_and_keeps_what_was_chosen(explore
     sentence.select_option("keys")
     widget.get_by_role("radio", name="6 cabinet").click()
     go("zh")
-    assert sentence.input_value() == "keys" and widget.locator("[aria-checked=true]").inner_text() == "6 cabinet"
+    assert sentence.input_value() == "keys" and widget.locator("[aria-checked=true]").text_content() == "6 cabinet"
     widget.get_by_role("button", name="重置").click()
     assert sentence.input_value() == "累"
 
@@ -440,11 +440,12 @@ def test_a_step_to_the_next_word_writes_only_what_differs(explorer):
     assert seen["built"] == seen["idle"] == 0 and 0 < seen["most"] <= 80
 
 
-@pytest.mark.parametrize("view", ["zh", "en", "both"])
+DESK, NARROW = {"viewport": {"width": 1300, "height": 900}}, {"viewport": {"width": 320, "height": 640}}
+
+
 @pytest.mark.parametrize(
-    "options", [PHONE, {"viewport": {"width": 320, "height": 640}}, {"viewport": {"width": 1300, "height": 900}}],
-    ids=["phone", "narrow", "desk"],
-)  # fmt: skip
+    "view, options", [("zh", DESK), ("en", PHONE), ("both", NARROW)], ids=["zh-desk", "en-phone", "both-narrow"]
+)
 def test_it_stays_in_place_and_speaks_the_language_of_the_page(explorer, view, options):
     page, widget = explorer(view, **options)
     model, sentence, head = widget.locator("select").all()
@@ -469,14 +470,14 @@ def test_it_stays_in_place_and_speaks_the_language_of_the_page(explorer, view, o
 def test_changes_are_told_and_pictures_described(explorer):
     page, widget = explorer()
     widget.locator("select").nth(2).select_option(label="(3, 1) · determiner → noun · verb → object")
-    assert widget.locator(".attn-told").text_content() == widget.locator("> .attn-verdict").inner_text()
+    assert widget.locator(".attn-told").text_content() == widget.locator("> .attn-verdict").text_content()
     lines, matrix = (
         page.locator("#" + svg.get_attribute("aria-describedby")).text_content() for svg in widget.locator("svg").all()
     )
     assert "animal 0.68, " in lines and "10 it → 2 animal 0.68; " in matrix
     assert widget.locator(".attn-look table").get_attribute("aria-label") == "weights that “it” gives to each token"
     for control in widget.locator("input, select").all():
-        assert page.locator(f'label[for="{control.get_attribute("id")}"]').inner_text()
+        assert page.locator(f'label[for="{control.get_attribute("id")}"]').text_content()
 
 
 @pytest.mark.parametrize("view", ["zh", "en", "both"])

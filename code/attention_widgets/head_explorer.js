@@ -169,8 +169,8 @@ function keys() {
 /** Words, lines and keys side by side, under their names. */
 function looking(hover, pick) {
   const from = queries(hover, pick), to = keys();
-  const heads = [words("span", "查询", "query", "q", "q"), words("span", "权重", "weights", "a", "a"), words("span", "键", "key", "k", "k")];
-  const node = html("div", { className: "attn-look" }, ...heads, from.group, to.lines, to.table);
+  const query = words("span", "查询", "query", "q", "q"), both = [words("span", "键", "key", "k", "k"), words("span", "权重", "weight", "a", "a")];
+  const node = html("div", { className: "attn-look" }, html("div", {}, query), html("div", {}, ...both), from.group, to.lines, to.table);
   return { node, build: (text) => (from.build(text), to.build(text)), show(text, A, i, chosen) {
     from.show(chosen);
     to.show(text, A[i], i);
@@ -217,6 +217,7 @@ function matrix(hover, pick) {
 function averages() {
   const { node, show } = numberTable(["平均权重", "mean weight on"], [["这一句", "this sentence"], ["另外十句", "ten others"], ["所有头", "all heads"]],
     KINDS.map((kind) => words("th", ...JOBS[kind])));
+  node.className = "attn-averages";
   const possible = ({ causal }, k) => !causal || !["next", "last"].includes(KINDS[k]);
   return { node, show: (text, found, head) => show(found.map((here, k) => (possible(text, k)
     ? [rounded(here), share(text.held[head][k]), share(text.mean[k])] : ["—", "—", "—"]))) };
