@@ -215,7 +215,7 @@ function matrix(hover, pick) {
 
 /** What the head gives on average: here, in ten other sentences, and what all heads of the model give there. */
 function averages() {
-  const { node, show } = numberTable(["平均权重", "mean weight on"], [["这一句", "this sentence"], ["另外十句", "ten others"], ["所有头", "all heads"]],
+  const { node, show } = numberTable(["平均权重", "mean weight on"], [["这一句", "here"], ["另外十句", "ten others"], ["所有头", "all heads"]],
     KINDS.map((kind) => words("th", ...JOBS[kind])));
   node.className = "attn-averages";
   const possible = ({ causal }, k) => !causal || !["next", "last"].includes(KINDS[k]);
