@@ -4,10 +4,10 @@ const STATE = ["model", "sentence", "head", "word", "_begun"];
 const WIDTH = 346, LEFT = 88, TOP = 18, SIDE = WIDTH - LEFT - 2; // of the matrix
 export const MODELS = { // the names, the bits of each parameter where they are few, what has to be known
   minilm: ["all-MiniLM-L6-v2", 0, "编码器：每个词元都看得到整句话。只读英语。", "Encoder: every token sees the whole sentence. Reads English only."],
-  smollm: ["SmolLM2-135M-Instruct", 4, "解码器：词元只看得到自己和前面的。这里的参数只有 4 位，数与原模型的不同。只读英语。",
+  smollm: ["SmolLM2-135M-Instruct", 4, "解码器：词元只看得到自己和前面的。这里的参数只有 4 比特，数与原模型的不同。只读英语。",
     "Decoder: a token sees itself and earlier ones only. Its parameters have 4 bits here: numbers differ from the original’s. Reads English only."],
-  e5: ["multilingual-e5-small", 4, "编码器：每个词元都看得到整句话。这里的参数只有 4 位，数与原模型的不同。读一百种语言。",
-    "Encoder: every token sees the whole sentence. Its parameters have 4 bits here: numbers differ from the original’s. Reads a hundred languages."],
+  e5: ["multilingual-e5-small", 4, "编码器：每个词元都看得到整句话。这里的参数只有 4 比特，数与原模型的不同。读约一百种语言。",
+    "Encoder: every token sees the whole sentence. Its parameters have 4 bits here: numbers differ from the original’s. Reads about a hundred languages."],
 };
 const JOBS = { // what a head was chosen for
   previous: ["前一个词元", "previous token"], next: ["后一个词元", "next token"], itself: ["自己", "itself"],
@@ -223,13 +223,13 @@ function averages() {
     ? [rounded(here), share(text.held[head][k]), share(text.mean[k])] : ["—", "—", "—"]))) };
 }
 
-const NOTE = ["词元按分词器切出的样子写，从 0 数起；“Ġ”和“▁”表示前面有空格。距离 = 键的位置 − 查询的位置。线越粗，权重越大；“—”：被因果掩码挡住。只差一个词的两句（tired 与 wide，累与宽）互为对照。头后面的词说明当初为什么选它：同一个模型里，它在这件事上最突出；这不等于它做得好，也不等于它只做这件事。平均时，查询只算词和标点。“另外十句”没有用来选头；“所有头”是这个模型的全部头在那十句上的平均。权重按 8 位存储，所以只写两位小数。",
+const NOTE = ["词元按分词器切出的样子写，从 0 数起；“Ġ”和“▁”表示前面有空格。距离 = 键的位置 − 查询的位置。线越粗，权重越大；“—”：被因果掩码挡住。只差一个词的两句（tired 与 wide，累与宽）互为对照。头后面的词说明当初为什么选它：同一个模型里，它在这件事上最突出；这不等于它做得好，也不等于它只做这件事。平均时，查询只算词和标点。“另外十句”没有用来选头；“所有头”是这个模型的全部头在那十句上的平均。权重按 8 比特存储，所以只写两位小数。",
   "Tokens are written as the tokenizer cut them and counted from 0; “Ġ” and “▁” stand for a space before. Distance = position of the key − position of the query. The wider the line, the larger the weight; “—”: hidden by the causal mask. The two sentences that differ in one word (tired and wide, or their twins in Chinese) are a control. What stands beside a head is why it was chosen: within its model it does this most, which does not mean that it does it well, or nothing else. In averages, queries are words and punctuation only. The “ten others” were not used to choose heads; “all heads” is the mean over all heads of the model on these ten. Weights are stored in 8 bits, hence two decimals."];
 
 // ---------------------------------------------------------------- the whole
 /** Lists of models, sentences and chosen heads, and a slider through all heads; go(change) is told of a choice. */
 function controls(texts, go) {
-  const options = Object.entries(MODELS).map(([key, [name, bits]]) => [key, bits ? `${name} (${say(`${bits} 位`, `${bits}-bit`)})` : name]);
+  const options = Object.entries(MODELS).map(([key, [name, bits]]) => [key, bits ? `${name} (${say(`${bits} 比特`, `${bits}-bit`)})` : name]);
   const model = choice(words("label", "模型", "Model"), options, (key) => go({ model: key }));
   const text = choice(words("label", "句子", "Sentence"), [], (name) => go({ sentence: name }));
   const head = choice(words("label", "选出的头", "Chosen head"), [], (k) => go({ head: now.heads[k] }));
