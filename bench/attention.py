@@ -15,6 +15,7 @@ import json
 import multiprocessing
 import platform
 import re
+import resource
 import sys
 import time
 import tracemalloc
@@ -42,19 +43,26 @@ ROUNDS, TURN = 5, 0.1  # each call has so many turns, of so many seconds, or of 
 
 
 def fastest(calls):
-    """The time of the fastest run of each call, after one that does not count: other work can only add time."""
-    times = dict.fromkeys(calls, inf)
+    """The fastest run of each call, after one that does not count: other work can only add time.
+
+    name -> its seconds, and the processor's seconds that the system took of it (most of all to hand out memory)
+    """
+    runs = dict.fromkeys(calls, (inf, 0))
     for call in calls.values():
         call()
     for _ in range(ROUNDS):
         for name, call in calls.items():
             turn = end = time.perf_counter()
             while end - turn < TURN:
-                start = time.perf_counter()
+                start, before = time.perf_counter(), system_seconds()
                 call()
-                end = time.perf_counter()
-                times[name] = min(times[name], end - start)
-    return times
+                end, after = time.perf_counter(), system_seconds()
+                runs[name] = min(runs[name], (end - start, after - before))
+    return runs
+
+
+def system_seconds():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_stime
 
 
 def draw(*shape):
@@ -126,9 +134,14 @@ def measure(n):
         calls = by_numpy(n, causal)
         peaks = {name: peak_bytes(call) for name, call in calls.items()}
         peaks["torch"] = in_new_process(torch_growth, n, causal)
-        for name, seconds in fastest(calls | {"torch": by_torch(n, causal)} | ({} if causal else parts(n))).items():
-            record = {"name": name, "causal": causal, "n": n, "seconds": seconds * (1 if name in peaks else blocks)}
-            records.append(record | ({"bytes": peaks[name]} if name in peaks else {}))
+        runs = fastest(calls | {"torch": by_torch(n, causal)} | ({} if causal else parts(n)))
+        for name, (seconds, system) in runs.items():
+            record = {"name": name, "causal": causal, "n": n}
+            if name in peaks:
+                record |= {"seconds": seconds, "system": system, "bytes": peaks[name]}
+            else:
+                record |= {"seconds": seconds * blocks}
+            records.append(record)
     return records
 
 
@@ -136,8 +149,8 @@ def square_rates():
     """Multiply–adds per second in a product of large squares."""
     A = draw(SQUARE, SQUARE)
     B, T = np.empty_like(A), torch.from_numpy(A)
-    times = fastest({"NumPy": lambda: np.matmul(A, A, out=B), "torch": lambda: torch.mm(T, T)})
-    return {name: SQUARE**3 / t for name, t in times.items()}
+    runs = fastest({"NumPy": lambda: np.matmul(A, A, out=B), "torch": lambda: torch.mm(T, T)})
+    return {name: SQUARE**3 / seconds for name, (seconds, _) in runs.items()}
 
 
 COLUMNS = {"plain": "plain", "by rows": "by_rows", "torch": "torch"}

@@ -32,6 +32,13 @@ LAID_OUT = """async () => {  // all sections, not only those near the reader, wi
   await document.fonts.ready;
   return true;
 }"""
+ASKED = """async () => {  // the reader comes near each question, which makes a form of it, and goes back to the top
+  for (const fold of document.querySelectorAll("[data-question]")) {
+    fold.parentElement.scrollIntoView({ behavior: "instant" });
+    while (!fold.parentElement.querySelector("form")) await new Promise(requestAnimationFrame);
+  }
+  scrollTo({ top: 0, behavior: "instant" });
+}"""
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 LOCAL = ("http://127.0.0.1", "ws://127.0.0.1", "file:", "data:", "blob:")
 
@@ -160,6 +167,7 @@ def visit(new_page, site_url):
             if page.locator('script[type="application/vnd.jupyter.widget-view+json"]').count():
                 page.wait_for_function(READY)
             page.evaluate(LAID_OUT)
+            page.evaluate(ASKED)
             if rules != []:  # whose log is looked at: does the page ask for more after all is there?
                 page.wait_for_load_state("networkidle")
             found = page.evaluate(script)

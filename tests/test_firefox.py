@@ -119,7 +119,9 @@ MARK_THE_RIGHT_ONE = """(question) => {
 def test_a_question_answers_wherever_storage_is_denied_too(firefox, site_url, storage):
     with firefox.page(before=STORAGE_DENIED if storage == "denied" else None) as page:
         page.goto(f"{site_url}/zh/{CHAPTER}?lang=en", arrives=f"/en/{CHAPTER}")
-        question = ".question:has([type=radio])"
+        page.run("() => document.querySelector('.question > ol').scrollIntoView({ behavior: 'instant' })")
+        question = ".question:has([type=radio])"  # which it becomes when the reader is near
+        page.until(f"document.querySelector('{question}')")
         page.run(MARK_THE_RIGHT_ONE, question)
         page.click("[data-right]")
         page.click(f"{question} [type=submit]")

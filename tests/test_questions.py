@@ -171,7 +171,12 @@ def visit(open_page, site):
 
 
 def box(page, key, which=0):
-    return page.locator(f".question:has([data-question={key}])").nth(which)
+    """A question, brought near: only then it is a form (and only where scripts run)."""
+    here = page.locator(f".question:has([data-question={key}])").nth(which)
+    here.scroll_into_view_if_needed()
+    if page.evaluate("!matchMedia('(scripting: none)').matches"):
+        here.locator("form").wait_for()
+    return here
 
 
 def answer(page, key, given, which=0):
@@ -200,20 +205,37 @@ def test_without_scripts_there_are_a_list_and_a_fold(visit, view, key):
     assert page.locator(".math .katex-html").count() == page.locator(".math").count() > 4
 
 
+ALL_FORMS = "() => !document.querySelector('.question:not(:has(form))')"
+
+
 @pytest.mark.parametrize("view", ["zh", "en", "both"])
 def test_the_script_moves_nothing_and_gives_no_id_twice(visit, view):
-    heights = [
-        [
-            q.bounding_box()["height"]
-            for q in visit(view, viewport={"width": 1300, "height": 900}, **options).locator(".question").all()
-        ]
-        for options in ({}, WITHOUT)
-    ]
+    size = {"width": 1300, "height": 3000}  # all questions are near
+    heights = []
+    for options in ({}, WITHOUT):
+        page = visit(view, viewport=size, **options)
+        if not options:
+            page.wait_for_function(ALL_FORMS)
+            ids = page.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")
+            assert len(ids) == len(set(ids)) and page.log.console == []
+            assert page.locator("#q-row").count() == 1
+        heights.append([q.bounding_box()["height"] for q in page.locator(".question").all()])
     assert max(abs(a - b) for a, b in zip(*heights, strict=True)) < 2
-    page = visit(view)
-    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")
-    assert len(ids) == len(set(ids)) and page.log.console == []
-    assert page.locator("#q-row").count() == 1
+
+
+@pytest.mark.parametrize("view", ["en", "both"])
+def test_far_from_the_reader_a_question_is_no_form_yet(visit, view):
+    page = visit(view, viewport={"width": 1300, "height": 200})
+    box(page, "q-row")
+    far = page.locator(".question:has([data-question=q-0-001])")
+    assert far.locator("input, button").count() == 0 and far.locator("summary").count() == far.count()
+    summary = far.locator("summary").last
+    summary.evaluate("e => e.focus({ preventScroll: true })")
+    summary.scroll_into_view_if_needed()
+    far.locator("form").last.wait_for()
+    assert far.locator("form").count() == far.count()  # its twin as well
+    assert far.locator("[type=text]").last.evaluate("e => e === document.activeElement"), "the focus is not lost"
+    assert answer(page, "q-0-001", "0.1%", which=-1).startswith("✓ Right.")
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ def test_a_question_is_answered_by_tapping(open_page, site_url):
     page = open_page(**PHONE)
     page.set_default_timeout(PATIENCE)
     page.goto(f"{site_url}/both/02_derivation.html")
+    page.locator(".question > ol").first.scroll_into_view_if_needed()  # only then it is a form
     question = page.locator(".question:has([type=radio])").first
     right = int(question.locator("[data-answer]").get_attribute("data-answer"))
     question.locator("label").nth(right - 1).tap()
