@@ -8,6 +8,7 @@
     python3 make.py pdf         print the course, one file for each language, with Chromium or Chrome
     python3 make.py zip         pack the site into an archive that works from a disk
     python3 make.py peers       compare the course's attention with PyTorch's
+    python3 make.py models      run the trained models of chapter 9 again (downloads 270 MB once)
 
 Whatever they install goes into .venv, whatever they build into book/_build.
 """
@@ -186,6 +187,12 @@ def peers():
     )
 
 
+def models():
+    """Run three trained models on the course's attention and compare with the numbers kept in book/data."""
+    install()
+    python("tools/make_models.py", failed="The models were not run, or gave other numbers: see above.")
+
+
 def build_only():
     """Build the site."""
     install()
@@ -195,7 +202,7 @@ def build_only():
 
 COMMANDS = {
     "book": book, "build": build_only, "test": test, "tidy": tidy, "notebooks": notebooks, "pdf": pdf, "zip": archive,
-    "peers": peers,
+    "peers": peers, "models": models,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -87,6 +87,32 @@ def weights(A, ax=None, queries=None, keys=None):
     return heat_map(A, WEIGHTS, 0, 1, ax, queries, keys)
 
 
+def by_head(share, ax=None):
+    """Heat map of a number from 0 to 1 for each head (n_layer, n_head) -> Axes.  Raises as `scores` does."""
+    ax = heat_map(share, WEIGHTS, 0, 1, ax, None, None)
+    ax.set(xlabel="head", ylabel="layer")
+    return ax
+
+
+def sentence_map(A, tokens, ax=None):
+    """Heat map of weights A (n, n) over a whole sentence, its tokens on both sides, without numbers -> Axes.
+
+    Raises ValueError if A is not a matrix with a row and a column for each token.
+    """
+    A, n = np.asarray(A, dtype=float), len(tokens)
+    if A.shape != (n, n):
+        raise ValueError(f"{n} tokens need weights ({n}, {n}), got {A.shape}")
+    if ax is None:
+        ax = plt.subplots(figsize=(1.2 + 0.27 * n, 1.0 + 0.27 * n))[1]
+    ax.imshow(A, cmap=WEIGHTS, vmin=0, vmax=1)
+    ax.set_yticks(range(n), tokens)
+    ax.set_xticks(range(n), tokens, rotation=90)
+    ax.set(xlabel="key", ylabel="query")
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    return ax
+
+
 def three_panels(S, S_scaled, A, tokens=None):
     """Raw scores, scaled scores and weights, each (n_q, n_k), side by side -> array of three Axes.
 

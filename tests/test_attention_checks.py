@@ -20,6 +20,7 @@ import practice_1_2
 import practice_3_4
 import practice_5_6
 import practice_7_8
+import practice_9
 import practice_10
 from attention_checks import check, names
 from attention_problems import MISTAKES, PROBLEMS
@@ -42,7 +43,8 @@ def called(name, fn):
 def solutions():
     """The functions of book/solutions.ipynb, and their source."""
     cells = json.loads((ROOT / "book" / "solutions.ipynb").read_text("utf-8"))["cells"]
-    sources, found = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"], {}
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    sources, found = [source for source in sources if "check" in source], {}  # the others use what these define
     for source in sources:
         exec(source, found)
     return {name: found[name] for name in PROBLEMS}, "\n".join(sources)
@@ -64,7 +66,7 @@ def stubs():
 
 STUBS = stubs()
 
-PRACTICE = (practice_1_2, practice_3_4, practice_5_6, practice_7_8, practice_10)
+PRACTICE = (practice_1_2, practice_3_4, practice_5_6, practice_7_8, practice_9, practice_10)
 ALTERNATIVES = {name: fns for chapters in PRACTICE for name, fns in chapters.ALTERNATIVES.items()}
 WRONG = {name: fns for chapters in PRACTICE for name, fns in chapters.WRONG.items()}
 ADAPTERS = {name: adapter for chapters in PRACTICE for name, adapter in chapters.ADAPTERS.items()}

@@ -129,6 +129,28 @@ def test_tokens_name_rows_and_columns():
     assert [t.get_text() for t in axes[0].get_yticklabels()] == ["I", "love", "NN"]
 
 
+def test_heads_are_cells_by_layer_and_number():
+    ax = ap.by_head(SHARES)
+    np.testing.assert_allclose(numbers(ax), SHARES, atol=0.0005)
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("layer", "head")
+    given = plt.figure().subplots()
+    assert ap.by_head(SHARES, given) is given
+
+
+def test_a_whole_sentence_is_drawn_in_the_colours_of_its_weights():
+    A, tokens = np.array([[0.8, 0.1, 0.1], [0.6, 0.25, 0.15], [0.2, 0.3, 0.5]]), ["the", "small", "cat"]
+    ax = ap.sentence_map(A, tokens)
+    [image] = ax.images
+    np.testing.assert_array_equal(image.get_array(), A)
+    assert image.get_cmap() is ap.WEIGHTS and image.get_clim() == (0, 1) and ax.yaxis_inverted() and not ax.texts
+    assert [[t.get_text() for t in axis.get_ticklabels()] for axis in (ax.yaxis, ax.xaxis)] == [tokens, tokens]
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("query", "key")
+    given = plt.figure().subplots()
+    assert ap.sentence_map(A, tokens, given) is given
+    with pytest.raises(ValueError, match=r"2 tokens need weights \(2, 2\), got \(3, 3\)"):
+        ap.sentence_map(A, tokens[:2])
+
+
 def test_figure_text_is_english_and_the_figure_transparent():
     fig = ap.three_panels(SIGNED, SIGNED / 2, SHARES)[0].figure
     assert not re.search(r"[\u3000-\u9fff\uff00-\uffef]", "".join(t.get_text() for t in fig.findobj(Text)))

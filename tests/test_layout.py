@@ -91,11 +91,12 @@ def test_data_lies_where_the_build_looks_for_changes():
 
 
 def test_data_names_its_source():
-    """Each file of book/data is described there, and each array of tour.npz by its key."""
+    """Each file of book/data is described there, and each array of the .npz files by its key."""
     data = ROOT / "book" / "data"
     told = (data / "README.md").read_text("utf-8")
     assert not [path.name for path in data.iterdir() if path.name not in told + "README.md"]
     keys = {re.sub(r"\d+$", "0", key) for key in np.load(data / "tour.npz").files}
+    keys |= set(np.load(data / "real_heads.npz").files)
     assert not [key for key in keys if f"`{key}" not in told]
 
 

@@ -42,8 +42,13 @@ def test_unknown_words_get_the_list_of_commands(words):
     assert tried.returncode == 1
     assert not words or tried.stderr.startswith(f"`{' '.join(words)}` is no command.")
     assert re.findall(r"make\.py (\w+) ", tried.stderr) == [
-        "book", "build", "test", "tidy", "notebooks", "pdf", "zip", "peers"
+        "book", "build", "test", "tidy", "notebooks", "pdf", "zip", "peers", "models"
     ]  # fmt: skip
+
+
+def test_the_commands_named_are_the_commands():
+    tried = run("import make, re; print(re.findall(r'make\\.py (\\w+) ', make.__doc__) == list(make.COMMANDS))")
+    assert tried.stdout == "True\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="SIGINT cannot be sent to one child on Windows")

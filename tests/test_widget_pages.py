@@ -15,6 +15,7 @@ PAGES = {
     "05_masks": 150,
     "07_rnn_to_attention": 90,
     "08_cost_and_memory": 40,
+    "09_real_heads": 330,
 }
 STEP = (ROOT / "tests" / "seen_in_a_step.js").read_text("utf-8")
 

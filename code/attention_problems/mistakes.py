@@ -571,4 +571,75 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
         "返回了输出到 v_j 的距离",
         "returning the distance from the output to the value v_j",
     ),
+    # heads
+    "other side": (
+        "距离的方向反了，负的成了后面",
+        "taking the offset the other way: a negative one means an earlier key",
+    ),
+    "over all queries": (
+        "除以了所有查询的个数，应只除以那里有键的查询的个数",
+        "dividing by the number of all queries, not of those that have a key there",
+    ),
+    "weights summed": ("把权重加了起来，没有求平均", "adding up the weights, without taking their mean"),
+    "wraps round": (
+        "到了边上就绕回另一头，把不存在的键也算了进去",
+        "going round the edge to the other end, where there is no such key",
+    ),
+    "negative index": (
+        "下标成了负数，NumPy 从末尾数起，取到了别的键",
+        "using negative indices, which NumPy counts from the end: these are other keys",
+    ),
+    "largest there": (
+        "数的是那里的权重最大的查询，应取那里权重的平均",
+        "counting the queries whose largest weight is there, not taking the mean weight",
+    ),
+    "itself kept": ("没有去掉查询自己的位置", "not leaving out the query's own place"),
+    "indices not shifted": (
+        "删掉了查询自己的位置，后面的下标都少了 1，却没有补回来",
+        "deleting the query's own place and not correcting the indices behind it, which are then too small by 1",
+    ),
+    "weight on the target": (
+        "返回了目标上权重的平均，应是命中的比例",
+        "returning the mean weight on the target, not the share of hits",
+    ),
+    "more than half": (
+        "目标上的权重超过一半才算命中，其实最大就算",
+        "asking for more than half of the weight on the target; the largest is enough",
+    ),
+    "over keys": ("除以了键的个数，应除以例数", "dividing by the number of keys, not of cases"),
+    "from target to query": (
+        "距离减反了，应是目标减查询",
+        "subtracting the target from the query, not the other way round",
+    ),
+    "distance unsigned": ("取了绝对值，分不清前后", "taking absolute values, which do not tell left from right"),
+    "place of the target": (
+        "数的是目标的位置，应是它离查询多远",
+        "counting places of targets, not distances from the query",
+    ),
+    "cases, not their share": ("返回了例数，没有除以总例数", "returning the number of cases, not their share"),
+    "share first": (
+        "返回的次序反了，应先距离后比例",
+        "returning the results in the wrong order: the distance comes first, then the share",
+    ),
+    "questions counted": (
+        "数的是答对的问数，应两个版本都对才算一对",
+        "counting right answers one by one; a pair counts if both its versions are right",
+    ),
+    "first version alone": ("只看了第一个版本", "looking at the first version alone"),
+    "second version alone": ("只看了第二个版本", "looking at the second version alone"),
+    "either version": ("有一个版本对就算了，应两个都对", "counting a pair if either version is right, not both"),
+    "same noun": (
+        "第二个版本也要名词 0 的权重大，其实这时应是名词 1",
+        "asking for noun 0 in the second version too; there noun 1 is right",
+    ),
+    "nouns exchanged": ("两个名词弄反了", "exchanging the two nouns"),
+    "rates multiplied": (
+        "把两个版本各自的比例相乘了，应逐对看是不是都对",
+        "multiplying the shares of the two versions, not looking at each pair",
+    ),
+    "number of pairs": ("返回了对数，没有除以总对数", "returning the number of pairs, not their share"),
+    "above one half": (
+        "要求权重超过 1/2，其实比另一个名词大就行",
+        "asking for a weight above 1/2; more than the other noun is enough",
+    ),
 }

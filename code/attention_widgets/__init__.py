@@ -6,6 +6,7 @@ from .base import Misfit, Widget, source
 from .cost_explorer import CostExplorer
 from .dk_laboratory import DkLaboratory
 from .gradient_paths import GradientPaths
+from .head_explorer import HeadExplorer
 from .head_mixer import HeadMixer
 from .mask_painter import MaskPainter
 from .score_functions import ScoreFunctions
@@ -21,6 +22,7 @@ __all__ = [
     "CostExplorer",
     "DkLaboratory",
     "GradientPaths",
+    "HeadExplorer",
     "HeadMixer",
     "MaskPainter",
     "Misfit",

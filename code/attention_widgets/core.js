@@ -1,7 +1,7 @@
 /** Shared by all widgets: words in the page's language, elements, labelled controls, pictures, messages. */
 
 /** On the site "zh", "en" or "both" (the body says so); anywhere else, Jupyter included, both. */
-const view = () => globalThis.document?.body?.dataset.bilingual ?? "both";
+export const view = () => globalThis.document?.body?.dataset.bilingual ?? "both";
 
 /** The words for this page, as plain text. */
 export const say = (zh, en, lang = view()) => ({ zh, en })[lang] ?? `${zh} · ${en}`;
@@ -108,24 +108,26 @@ export function button(zh, en, onclick) {
   return Object.assign(words("button", zh, en), { type: "button", onclick });
 }
 
-/** A list to choose from; options are [value, text]; show(value) moves it from outside, and adds what it lacks. */
+/** A list to choose from; options are [value, text, its language if it is not the page's]; show(value) moves it from
+    outside, and adds what it lacks; fill(options) gives it others. */
 export function menu(options, onChange, properties = {}) {
   const node = control("select", { onchange: () => onChange(node.value), ...properties });
-  const add = ([value, textContent]) => node.append(html("option", { value, textContent }));
-  options.forEach(add);
+  const add = ([value, textContent, lang]) => node.append(html("option", { value, textContent, ...(lang && { lang }) }));
+  const fill = (others) => (node.replaceChildren(), others.forEach(add));
+  fill(options);
   const show = (value) => {
     if (node.value === String(value)) return;
     node.value = value;
     if (node.value !== String(value)) add([value, value]);
     node.value = value;
   };
-  return { node, show };
+  return { node, show, fill };
 }
 
 /** The same in a row with its label. */
 export function choice(label, options, onChange) {
-  const { node, show } = menu(options, onChange);
-  return { row: html("div", { className: "attn-field" }, Object.assign(label, { htmlFor: node.id }), node), show };
+  const { node, ...rest } = menu(options, onChange);
+  return { row: html("div", { className: "attn-field" }, Object.assign(label, { htmlFor: node.id }), node), ...rest };
 }
 
 /** A switch. */
