@@ -1,17 +1,18 @@
 // What one step of each slider of a widget does to the page: evaluated by tests/test_widget_pages.py.
 (widget) => {
-  const reads = [], steps = [], built = [], idle = [];
-  const wrap = (owner, name) => {
+  const reads = [], timers = [], steps = [], built = [], idle = [];
+  const wrap = (owner, name, calls = reads) => {
     const old = Object.getOwnPropertyDescriptor(owner, name);
-    const note = (f) => function (...given) { reads.push(name); return f.apply(this, given); };
+    const note = (f) => function (...given) { calls.push(name); return f.apply(this, given); };
     Object.defineProperty(owner, name, old.get ? { ...old, get: note(old.get) } : { ...old, value: note(old.value) });
     return () => Object.defineProperty(owner, name, old);
   };
   const layout = [
     [Element.prototype, "getBoundingClientRect getClientRects clientWidth clientHeight scrollWidth scrollHeight"],
     [HTMLElement.prototype, "offsetWidth offsetHeight offsetTop innerText"], [SVGGraphicsElement.prototype, "getBBox"], [window, "getComputedStyle"],
+    [HTMLSelectElement.prototype, "value"], // no layout, but a walk through all options
   ];
-  const undo = layout.flatMap(([owner, names]) => names.split(" ").map((name) => wrap(owner, name)));
+  const undo = [...layout.flatMap(([owner, names]) => names.split(" ").map((name) => wrap(owner, name))), wrap(window, "setTimeout", timers)];
   const isElement = (node) => node.nodeType === 1 && node.tagName !== "SUB"; // a sentence with other subscripts is written anew
   const isIdle = (r) => (r.type === "attributes" ? r.oldValue === r.target.getAttribute(r.attributeName)
     : r.type === "characterData" && r.oldValue === r.target.data);
@@ -31,5 +32,5 @@
   }
   watch.disconnect();
   undo.forEach((f) => f());
-  return { reads, built, idle, most: Math.max(...steps) };
+  return { reads, timers, built, idle, most: Math.max(...steps) };
 }

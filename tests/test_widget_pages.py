@@ -27,6 +27,7 @@ def test_a_step_of_a_slider_changes_what_differs_and_reads_no_layout(open_widget
     for widget in widgets.all():
         seen = widget.evaluate(STEP)
         assert seen["reads"] == [], "a layout that is read after a change is computed at once"
+        assert len(seen["timers"]) <= 1, "one timer waits for the end of a movement, not one for each step"
         assert seen["built"] == [], "elements stay, only their texts and attributes change"
         assert seen["idle"] == [], "what stays the same is not written again"
         assert 0 < seen["most"] <= PAGES[chapter]

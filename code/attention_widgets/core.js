@@ -36,13 +36,17 @@ export function svg(tag, attributes = {}, text = "") {
   return node;
 }
 
-/** Writes a text unless it stands there already, as most do; to ask the page for it would take as long as to write it. */
+/** Writes a text unless it stands there already, as most do, and says whether it did; to ask the page for it would take
+    as long as to write it. */
 export function write(node, text) {
-  if (node.written === text) return;
+  if (node.written === text) return false;
   node.written = text;
-  const only = node.childNodes.length === 1 && node.firstChild;
-  if (only?.nodeType === 3) only.data = text; // a new text node would cost more
-  else node.textContent = text;
+  if (node.letters?.parentNode === node) node.letters.data = text; // a new text node would cost more
+  else {
+    node.textContent = text;
+    node.letters = node.firstChild;
+  }
+  return true;
 }
 
 /** Sets those attributes that this has not set to the same before. */
@@ -72,13 +76,10 @@ export function sentence(cases, low = false) {
   const places = [...node.children].map((span) => {
     const language = span.lang === "en" ? 1 : 0, texts = new Set(cases.map((both) => both[language].replaceAll("_", "")));
     [span.dataset.longest, span.dataset.second = ""] = [...texts].sort((a, b) => room(b) - room(a));
-    return { language, text: span.appendChild(html("span")), isNew: differs() };
+    return { language, text: span.appendChild(html("span")) };
   });
-  return { node, show: (...both) => places.forEach(({ language, text, isNew }) => {
-    if (!low) return write(text, both[language]);
-    if (!isNew(both[language])) return;
-    text.textContent = both[language];
-    subscripts(text);
+  return { node, show: (...both) => places.forEach(({ language, text }) => {
+    if (write(text, both[language]) && low && both[language].includes("_")) subscripts(text);
   }) };
 }
 
@@ -111,15 +112,20 @@ export function button(zh, en, onclick) {
 /** A list to choose from; options are [value, text, its language if it is not the page's]; show(value) moves it from
     outside, and adds what it lacks; fill(options) gives it others. */
 export function menu(options, onChange, properties = {}) {
-  const node = control("select", { onchange: () => onChange(node.value), ...properties });
-  const add = ([value, textContent, lang]) => node.append(html("option", { value, textContent, ...(lang && { lang }) }));
-  const fill = (others) => (node.replaceChildren(), others.forEach(add));
+  let values = [], chosen = 0; // of the options, and which one is chosen: to ask the page for it goes through all of them
+  const node = control("select", { onchange: () => ((chosen = node.selectedIndex), onChange(node.value)), ...properties });
+  const add = ([value, textContent, lang]) =>
+    values.push(String(value)) && node.append(html("option", { value, textContent, ...(lang && { lang }) }));
+  const fill = (others) => {
+    node.replaceChildren();
+    [values, chosen] = [[], 0];
+    others.forEach(add);
+  };
   fill(options);
   const show = (value) => {
-    if (node.value === String(value)) return;
-    node.value = value;
-    if (node.value !== String(value)) add([value, value]);
-    node.value = value;
+    if (values[chosen] === String(value)) return;
+    if (!values.includes(String(value))) add([value, value]);
+    node.selectedIndex = chosen = values.indexOf(String(value));
   };
   return { node, show, fill };
 }
@@ -154,11 +160,11 @@ export function numberField(name, limit, onInput) {
 
 /** A row of label, range input and value; arrows move by `key`, with Shift by the range's own step. */
 export function slider(label, { key, ...range }, onInput) {
-  let current; // exact, where the input itself rounds to its step
+  let current, shown; // exact, where the input itself rounds to its step; and what the input was last set to
   const input = control("input", { type: "range", ...range });
   const output = html("output", { htmlFor: input.id, ariaLive: "off" }); // the slider says its value itself
   const row = html("div", { className: "attn-row" }, Object.assign(label, { htmlFor: input.id }), input, output);
-  input.addEventListener("input", () => onInput(Number(input.value)));
+  input.addEventListener("input", () => onInput((shown = Number(input.value))));
   input.addEventListener("keydown", (event) => {
     const way = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
     if (!key || !way || event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return;
@@ -168,7 +174,7 @@ export function slider(label, { key, ...range }, onInput) {
   });
   const show = (value, text, spoken = text) => {
     current = value;
-    if (Number(input.value) !== value) input.value = value;
+    if (shown !== value) input.valueAsNumber = shown = value; // a string would take twice as long
     write(output, text);
     set(input, { "aria-valuetext": spoken });
   };
@@ -187,7 +193,8 @@ export function messages() {
   told.setAttribute("aria-live", "polite");
   warned.setAttribute("aria-live", "polite");
   const tell = (text) => (told.textContent = text);
-  const warn = (zh, en) => warned.replaceChildren(...(zh ? [words("span", zh, en)] : []));
+  const isNew = differs("");
+  const warn = (zh, en) => isNew(zh) && warned.replaceChildren(...(zh ? [words("span", zh, en)] : []));
   return { told, warned, tell, warn };
 }
 
@@ -443,12 +450,13 @@ export const committer = (model) => (changes) => {
     not each step of it. */
 export function live({ model, el }, root, traits, draw, announce) {
   const end = () => (describeAll(), announce());
-  let rest;
+  let steps = 0, rests = true; // a change from Python has no end that one hears of: at rest after a while without a step
+  const wait = (before) => setTimeout(() => ((rests = steps === before) ? describeAll() : wait(steps)), 300);
   const step = () => {
     if (waiting) return waiting.add(step);
     draw();
-    clearTimeout(rest);
-    rest = setTimeout(describeAll, 300); // a change from Python has no end that one hears of
+    steps += 1;
+    if (rests) rests = !wait(steps); // one timer for a movement, not one for each step of it
   };
   root.addEventListener("change", end);
   root.addEventListener("click", (event) => event.target.closest("button") && end());

@@ -33,10 +33,12 @@ export const laterSeen = (mask, offset) =>
 
 /** What is shown: the attention of the present tokens, and how far another last token moves each output. */
 export function results({ Q, K, V }, { mask, offset, changed }) {
-  const queries = Q.slice(offset), before = maskedAttention(queries, K, V, mask);
-  const after = maskedAttention(queries, withOtherLast(K), withOtherLast(V), mask);
-  const moved = before.map(({ z }, i) => distance(z, after[i].z));
-  return { rows: changed ? after : before, moved, later: laterSeen(mask, offset) };
+  const queries = Q.slice(offset), later = laterSeen(mask, offset), before = maskedAttention(queries, K, V, mask);
+  const other = () => maskedAttention(queries, withOtherLast(K), withOtherLast(V), mask);
+  const moves = (after) => before.map(({ z }, i) => distance(z, after[i].z));
+  if (!changed) return { rows: before, later, get moved() { return moves(other()); } }; // not shown, so seldom asked for
+  const rows = other();
+  return { rows, later, moved: moves(rows) };
 }
 
 /** The names of the rows that pass a test, in both languages. */
@@ -54,9 +56,9 @@ function origin(state, n) {
 }
 
 /** What the mask is and does, in both languages; rows bear the names of their tokens. */
-export function verdict(state, { moved, later }, tokens) {
-  const queries = tokens.slice(state.offset), Row = ({ en }) => `R${en.slice(1)}`;
-  const leaking = rowsThat((seen) => seen.length, later, queries), went = rowsThat((far) => far > 0, moved, queries);
+export function verdict(state, found, tokens) {
+  const { later } = found, queries = tokens.slice(state.offset), Row = ({ en }) => `R${en.slice(1)}`;
+  const leaking = rowsThat((seen) => seen.length, later, queries), went = state.changed && rowsThat((far) => far > 0, found.moved, queries);
   const empty = rowsThat((row) => !row.some(Boolean), state.mask, queries);
   const said = [origin(state, tokens.length)];
   const seen = leaking.n === 1 ? later.flat().map((j) => tokens[j]) : [];
@@ -94,6 +96,7 @@ function grid(tokens, toggleCell) {
   const rows = buttons.map((row, p) => html("tr", {}, html("th", { scope: "row", textContent: tokens[p], title: tokens[p] }), ...row.map(({ node }) => html("td", {}, node))));
   const head = html("tr", {}, html("td"), ...tokens.map((key) => html("th", { scope: "col", textContent: key, title: key })));
   const table = html("table", { className: "attn-mask" }, html("thead", {}, head), html("tbody", {}, ...rows));
+  const isNewFirst = differs();
   let at = [0, 0], first = 0; // the one button that Tab reaches; the first row that has a query
 
   function enter(p, j) {
@@ -111,7 +114,7 @@ function grid(tokens, toggleCell) {
   enter(0, 0);
   return { table, show({ mask, offset }, rule) {
     first = offset;
-    rows.forEach((row, p) => (row.style.visibility = p < offset ? "hidden" : ""));
+    if (isNewFirst(first)) rows.forEach((row, p) => (row.style.visibility = p < first ? "hidden" : ""));
     if (at[0] < first) enter(first, at[1]);
     mask.forEach((row, i) => row.forEach((keep, j) => {
       const { node, isNew } = buttons[i + offset][j], painted = keep !== rule[i][j];
@@ -143,20 +146,21 @@ function matrix(tokens, columns, title, role, text = brief) {
 
 const HEADS = [["行", "row"], ["能看到的后来词元", "later tokens it can see"], ["输出移动", "output moved"]];
 
-/** For each query, what leaks into it, and how far another last token moves its output. */
+/** For each query, what leaks into it, and how far another last token moves its output, if that is shown. */
 function leakTable(tokens) {
   const lines = tokens.map((token) => {
     const texts = [html("td"), html("td")];
-    return { node: html("tr", {}, html("th", { scope: "row", textContent: token }), ...texts), texts };
+    return { node: html("tr", {}, html("th", { scope: "row", textContent: token }), ...texts), texts, isNew: differs() };
   });
   const head = HEADS.map((texts) => Object.assign(words("th", ...texts), { scope: "col" }));
   const node = html("table", { className: "attn-leaks" }, html("thead", {}, html("tr", {}, ...head)), html("tbody", {}, ...lines.map((line) => line.node)));
-  const show = ({ mask, offset, changed }, { later, moved }) => lines.forEach(({ texts }, p) => {
+  const show = ({ mask, offset }, later, moved) => lines.forEach(({ texts, isNew }, p) => {
     const i = p - offset, seen = later[i]?.map((j) => tokens[j]).join(", ");
     const content = i < 0 ? [say("在缓存里", "in the cache"), ""]
-      : [mask[i].some(Boolean) ? seen || say("无", "none") : say("全屏蔽", "fully masked"), changed ? fixed(moved[i]) : "—"];
+      : [mask[i].some(Boolean) ? seen || say("无", "none") : say("全屏蔽", "fully masked"), moved ? fixed(moved[i]) : "—"];
     texts.forEach((cell, k) => write(cell, content[k]));
-    texts[1].classList.toggle("attn-strong", changed && moved[i] > 0);
+    const strong = moved && moved[i] > 0;
+    if (isNew(strong)) texts[1].classList.toggle("attn-strong", strong);
   });
   return { node, show };
 }
@@ -210,13 +214,13 @@ function render({ model, el }) {
   function draw() {
     const state = now(), rule = maskByRule(state, n);
     if (state.mask.length !== rule.length) return; // it is on its way
-    const { offset } = state, found = results(start, state), { rows, moved } = found, blocked = (i, j) => !state.mask[i][j];
+    const { offset } = state, found = results(start, state), { rows, later } = found, moved = state.changed && found.moved, blocked = (i, j) => !state.mask[i][j];
     fixtures.show(state);
     painted.show(state, rule);
     scores.draw(rows.map(({ seen }) => seen), offset, () => 0, blocked);
     weights.draw(rows.map(({ a }) => a), offset, (a) => a, blocked);
-    output.draw(rows.map(({ z }) => z), offset, (z, i) => (state.changed && moved[i] > 0 ? 1 : 0));
-    leaks.show(state, found);
+    output.draw(rows.map(({ z }) => z), offset, (z, i) => (moved && moved[i] > 0 ? 1 : 0));
+    leaks.show(state, later, moved);
     outcome.show(...verdict(state, found, tokens));
   }
 

@@ -27,14 +27,14 @@ export function shapes(state) {
 }
 
 /** {result: m·p·n} of each product (m×p)(p×n). */
-export function multiplications(state) {
-  const shape = shapes(state), kept = Object.entries(PRODUCTS).filter(([result]) => shape[result]);
+export function multiplications(state, shape = shapes(state)) {
+  const kept = Object.entries(PRODUCTS).filter(([result]) => shape[result]);
   return Object.fromEntries(kept.map(([result, [left, right]]) => [result, shape[left][0] * shape[left][1] * shape[right][1]]));
 }
 
 /** Multiplications of the projections, of scores and weighted sums, of both; their ratio; the numbers in S, and in A. */
-export function totals(state) {
-  const counts = multiplications(state), mixing = counts.S + counts.Z;
+export function totals(state, counts = multiplications(state)) {
+  const mixing = counts.S + counts.Z;
   const total = Object.values(counts).reduce((a, b) => a + b);
   return { projections: total - mixing, mixing, total, ratio: mixing / (total - mixing), stored: state.n_q * state.n_k };
 }
@@ -51,7 +51,7 @@ export function equalAt({ n_q, d_model, d_k, d_v, self_attention, output_project
 export function grouped(x) {
   const rounded = Number.isInteger(x) ? x : Number(x < 1 ? x.toPrecision(3) : x.toFixed(2));
   const [whole, rest] = (rounded < 1e-6 ? rounded.toFixed(9).replace(/\.?0+$/, "") : String(rounded)).split(".");
-  return whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") + (rest ? `.${rest}` : "");
+  return (whole.length < 4 ? whole : whole.replace(/\B(?=(\d{3})+$)/g, "\u202f")) + (rest ? `.${rest}` : "");
 }
 
 /** A share of the whole as a percentage; one that is close to an end, but not there, says so. */
@@ -65,7 +65,8 @@ function letter(node, symbol, attributes) {
   const mark = svg("tspan", low && { dy: -3 }, rest);
   label.append(svg("tspan", { dy: low && 3, class: base === "X" ? "attn-sub attn-source" : "attn-sub" }, low), mark);
   node.append(label);
-  return { mark: (star) => write(mark, star), move: (x, y) => set(label, { transform: `translate(${x} ${y})` }) };
+  const isNew = differs(), place = (shift) => isNew(shift) && (label.style.transform = shift); // half as dear as the attribute
+  return { mark: (star) => write(mark, star), move: (x, y) => place(`translate(${x}px,${y}px)`) };
 }
 
 // ---------------------------------------------------------------- pictures
@@ -75,18 +76,21 @@ const CENTRES = [58, 184, 306], BETWEEN = [121, 246]; // of the matrices, and of
 /** One matrix in proportion, with the letters of its sides; the inner side of a product (0: rows, 1: columns) has a bracket. */
 function matrix(node, name, place, inner) {
   const role = ROLES[name] ?? "plain", x = CENTRES[place];
-  const box = svg("path", { class: `attn-matrix attn-${role} attn-line-${role}`, "fill-opacity": name.startsWith("W") ? 0 : 0.6 });
-  const bracket = svg("path", { class: "attn-bracket" }), size = svg("text", { x, y: NAMES + 17, "text-anchor": "middle" });
+  const box = svg("polygon", { class: `attn-matrix attn-${role} attn-line-${role}`, "fill-opacity": name.startsWith("W") ? 0 : 0.6 });
+  const bracket = svg("polyline", { class: "attn-bracket" }), size = svg("text", { x, y: NAMES + 17, "text-anchor": "middle" });
   const sides = MATRICES[name].map((symbol, side) =>
     letter(node, symbol, { class: inner === side ? "attn-tick attn-strong" : "attn-tick", "text-anchor": side ? "middle" : "end" }));
   letter(node, name, { x, y: NAMES, class: `attn-strong attn-text-${role}` });
   node.append(box, bracket, size);
-  const isNew = differs();
+  let rows, columns, scale; // as drawn
   return (shape, unit) => {
-    if (!isNew(`${shape} ${unit}`)) return;
-    const [h, w] = shape.map((length) => Math.max(THIN, length * unit)), left = x - w / 2, top = MIDDLE - h / 2;
-    set(box, { d: `M${left} ${top}h${w}v${h}h${-w}z` });
-    if (inner !== undefined) set(bracket, { d: inner ? `M${left} ${top - 3}v-4h${w}v4` : `M${left - 3} ${top}h-4v${h}h4` });
+    if (rows === shape[0] && columns === shape[1] && scale === unit) return;
+    [rows, columns] = shape;
+    scale = unit;
+    const [h, w] = shape.map((length) => Math.max(THIN, length * unit)), left = x - w / 2, top = MIDDLE - h / 2, right = left + w, low = top + h;
+    set(box, { points: `${left} ${top} ${right} ${top} ${right} ${low} ${left} ${low}` }); // half as dear as a path
+    if (inner === 1) set(bracket, { points: `${left} ${top - 3} ${left} ${top - 7} ${right} ${top - 7} ${right} ${top - 3}` });
+    if (inner === 0) set(bracket, { points: `${left - 3} ${top} ${left - 7} ${top} ${left - 7} ${low} ${left - 3} ${low}` });
     sides[0].move(left - 10, MIDDLE + 4);
     sides[1].move(x, top - 12);
     sides.forEach(({ mark }, side) => mark(shape[side] * unit < THIN ? "*" : ""));
@@ -174,8 +178,8 @@ function table() {
 }
 
 /** What the numbers say, in both languages: which part is larger, and where both are equal. */
-export function verdict(state) {
-  const { projections, mixing, ratio } = totals(state), at = equalAt(state);
+export function verdict(state, { projections, mixing, ratio } = totals(state)) {
+  const at = equalAt(state);
   const [zh, en] = mixing < projections ? ["投影较多", "the projections cost more"]
     : mixing > projections ? ["投影较少", "the projections cost less"] : ["一样多", "both cost the same"];
   const where = at && `${state.self_attention ? "n" : "n_k"}\u00a0${at === Number(at.toFixed(2)) ? "=" : "≈"}\u00a0${grouped(at)}`;
@@ -237,15 +241,16 @@ function render({ model, el }) {
   const root = html("div", { className: "attn-widget attn-tracer" }, ...fixtures.nodes, outcome.node, grid, rule, numbers.node, counted, told);
 
   function draw() {
-    const state = now(), shape = shapes(state);
+    const state = now();
     if (state.self_attention && state.n_q !== state.n_k) return; // the other one is on its way
+    const shape = shapes(state), counts = multiplications(state, shape), sums = totals(state, counts);
     const unit = SIDE / Math.max(...SIZES.map((name) => state[name]));
     const named = (name) => (state.self_attention ? name.replace(/X_./, "X") : name);
     root.classList.toggle("attn-self", state.self_attention);
     fixtures.show(state);
     drawn.forEach((each) => each.draw(shape, unit, named));
-    numbers.draw(shape, multiplications(state), totals(state));
-    outcome.show(...verdict(state));
+    numbers.draw(shape, counts, sums);
+    outcome.show(...verdict(state, sums));
   }
 
   const announce = () => tell(say(...verdict(now())).replaceAll("_", " "));
