@@ -31,6 +31,7 @@ HOSTS = ["cdn.jsdelivr.net", "cdnjs.cloudflare.com"]
 PACKAGE = re.compile(r"https://cdn\.jsdelivr\.net/npm/((?:@[\w-]+/)?[\w-]+@[\d.]+)/")
 LOADER = "ajax/libs/require.js/2.3.4/require.min.js"  # npm has its source, but not this file
 COMPARED = ["en/02*", "both/02*", "en/04*", "both/04*", "zh/07*", "both/07*", "en/index*", "both/index*"]
+KEPT = re.compile(r"(?s)(?<=<!-- beside_plain\.py writes from here -->\n).*(?=<!-- to here -->)")
 LIGHTHOUSE = "performance | accessibility | best practices | SEO"
 OTHERS = "Other pages of the site:"
 WEIGHTS = (
@@ -147,9 +148,8 @@ def main(folder):
 
 def keep(written):
     """Put the paragraphs and tables into the README in place of those that it has."""
-    start, end = "<!-- beside_plain.py writes from here -->\n", "\n<!-- to here -->"
-    before, _, rest = README.read_text("utf-8").partition(start)
-    README.write_text(before + start + "\n\n".join(written) + end + rest.partition(end)[2], "utf-8")
+    text = README.read_text("utf-8")
+    README.write_text(KEPT.sub(lambda _: "\n\n".join([*written, ""]), text), "utf-8")
 
 
 if __name__ == "__main__":
