@@ -7,12 +7,13 @@ npm installs both into FOLDER, which must lie outside this repository; node, npm
 """
 
 import json
+import re
 import statistics
 import subprocess
 import sys
 from pathlib import Path
 
-from measure_site import SITE, conftest, machine, serve
+from measure_site import SITE, Host, conftest, machine, named, served
 
 VERSIONS = ["lighthouse@12.2.3", "axe-core@4.14.1"]
 RUNS = 3
@@ -23,10 +24,21 @@ BROKEN = """async () => {
 }"""
 
 
+def installed(folder, *packages):
+    """The node_modules of a folder, with these packages of npm in it."""
+    tools = Path(folder).resolve() / "node_modules"
+    if tools.is_relative_to(SITE.parents[2]):
+        sys.exit("Name a folder outside this repository: npm fills it with hundreds of packages.")
+    tools.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["npm", "install", "--silent", "--no-fund", "--prefix", tools.parent, *packages], check=True)
+    return tools
+
+
 def lighthouse(tools, url):
     """{category: median score of RUNS}, 0 to 100."""
     command = ["node", tools / "lighthouse" / "cli" / "index.js", url, "--quiet", "--output=json"]
-    flags = "--chrome-flags=" + " ".join(["--headless", *conftest.FLAGS])
+    quoted = (re.sub("(?<==).+", r'"\g<0>"', flag) for flag in ["--headless", *conftest.FLAGS])
+    flags = "--chrome-flags=" + " ".join(quoted)
     runs = [json.loads(subprocess.check_output([*command, flags]))["categories"] for _ in range(RUNS)]
     return {key: round(100 * statistics.median(run[key]["score"] for run in runs)) for key in runs[0]}
 
@@ -44,12 +56,8 @@ def violations(browser, tools, url):
 
 
 def main(folder, *patterns):
-    tools = Path(folder).resolve() / "node_modules"
-    if tools.is_relative_to(SITE.parents[2]):
-        sys.exit("Name a folder outside this repository: npm fills it with a hundred packages.")
-    subprocess.run(["npm", "install", "--silent", "--no-fund", "--prefix", folder, *VERSIONS], check=True)
-    base = serve()
-    with conftest.chromium() as browser:
+    tools = installed(folder, *VERSIONS)
+    with served(SITE, Host) as base, conftest.chromium() as browser:
         print(f"{machine(browser)}; {', '.join(VERSIONS)}\n")
         for name in named(patterns or AUDITED):
             scores = lighthouse(tools, f"{base}/{name}")
@@ -57,10 +65,6 @@ def main(folder, *patterns):
         for name in named(patterns or ["*/*.html"]):
             found = violations(browser, tools, f"{base}/{name}")
             print(f"- {name}: {len(found)} axe violations", *found, sep="\n  - ", flush=True)
-
-
-def named(patterns):
-    return [page.relative_to(SITE).as_posix() for pattern in patterns for page in sorted(SITE.glob(pattern))]
 
 
 if __name__ == "__main__":

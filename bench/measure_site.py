@@ -9,29 +9,37 @@ Build the site first (`python3 make.py build`); Playwright comes with the extra 
 import datetime
 import functools
 import gzip
-import http.server
 import os
 import platform
 import statistics
 import sys
-import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))  # where conftest has its browser from
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import conftest
-from conftest import BELOW, SITE, Below
+from conftest import LOCAL, SITE, Below, served
 
 PHONE = {"viewport": {"width": 412, "height": 823}, "device_scale_factor": 2.625, "is_mobile": True, "has_touch": True}
 SLOW_4G = {"offline": False, "latency": 150, "downloadThroughput": 1.6e6 / 8, "uploadThroughput": 0.75e6 / 8}
-LOADS, STEPS, SLOWDOWN = 5, 60, 6
-COLUMNS = "page | KiB | requests | first paint s | widgets live s | load s | CLS | slider → DOM ms | CPU ÷ 6 ms"
+LOADS, STEPS, SLOWDOWN, PATIENCE = 5, 60, 6, 120_000
+COLUMNS = (
+    "page | KiB | requests | to others | first paint s | widgets live s | load s | CLS | slider ms | slider, CPU ÷ 6 ms"
+)
 WATCH = """
   window.seen = { moved: 0 };
   const shifts = new PerformanceObserver((list) => list.getEntries().forEach((e) => (seen.moved += e.value)));
   shifts.observe({ type: "layout-shift", buffered: true });
-  const ready = new MutationObserver(() => (seen.live ??= performance.now()));
-  ready.observe(document, { subtree: true, attributeFilter: ["data-widgets"] });
+  const WIDGETS = 'script[type="application/vnd.jupyter.widget-view+json"]';
+  const FILLED = ".afm-view:has(> *), .widget-subarea:has(> * > *)"; // by our host, by Jupyter's own
+  const count = (selector) => document.querySelectorAll(selector).length;
+  const ready = new MutationObserver(() => {
+    if (document.readyState === "loading" || !count(WIDGETS) || count(FILLED) < count(WIDGETS)) return;
+    seen.live = performance.now();
+    ready.disconnect();
+  });
+  ready.observe(document, { subtree: true, childList: true });
+  seen.done = () => seen.live !== undefined || !count(WIDGETS);
 """
 LOADED = """() => {
   const [visit] = performance.getEntriesByType("navigation");
@@ -54,7 +62,7 @@ TIME_INPUTS = """(view) => {
 class Host(Below):
     """The tests' server, with what a web host adds: gzip, and connections that stay open."""
 
-    protocol_version, disable_nagle_algorithm = "HTTP/1.1", True
+    protocol_version, disable_nagle_algorithm, coding = "HTTP/1.1", True, "gzip"
     packed = staticmethod(functools.cache(lambda path: gzip.compress(path.read_bytes(), 6)))
 
     def do_GET(self):
@@ -68,9 +76,17 @@ class Host(Below):
         for name, value in {"Content-Type": kind, "Content-Length": len(data)}.items():
             self.send_header(name, str(value))
         if text:
-            self.send_header("Content-Encoding", "gzip")
+            self.send_header("Content-Encoding", self.coding)
         self.end_headers()
         self.wfile.write(data)
+
+
+def visit(page, url):
+    """Open a page and wait for all that comes by itself."""
+    page.add_init_script(WATCH)
+    page.goto(url, wait_until="load", timeout=PATIENCE)
+    page.wait_for_load_state("networkidle", timeout=PATIENCE)
+    page.wait_for_function("() => seen.done()", timeout=PATIENCE)
 
 
 def load_once(browser, url):
@@ -78,38 +94,35 @@ def load_once(browser, url):
     with browser.new_context(**PHONE) as context:
         page = context.new_page()
         context.new_cdp_session(page).send("Network.emulateNetworkConditions", SLOW_4G)
-        page.add_init_script(WATCH)
-        page.goto(url, wait_until="load", timeout=120_000)
-        page.wait_for_load_state("networkidle")
+        visit(page, url)
         return page.evaluate(LOADED)
 
 
 def weigh(browser, url):
-    """(KiB, requests) of a page that is read to its end: pictures load as they come near."""
+    """(KiB, requests, those to other hosts) of a page that is read to its end: pictures load as they come near."""
     with browser.new_context(**PHONE) as context:
         page, sizes, names = context.new_page(), {}, {}
         session = context.new_cdp_session(page)
         session.on("Network.requestWillBeSent", lambda e: names.update({e["requestId"]: e["request"]["url"]}))
         session.on("Network.loadingFinished", lambda e: sizes.update({e["requestId"]: e["encodedDataLength"]}))
         session.send("Network.enable")
-        page.goto(url, wait_until="load")
+        visit(page, url)
         for picture in page.locator("article img").all():
             picture.scroll_into_view_if_needed()
             picture.evaluate("(e) => e.decode()")
         page.wait_for_load_state("networkidle")
-        sent = [size for key, size in sizes.items() if names[key].startswith("http")]
-        return sum(sent) / 1024, len(sent)
+        sent = {key: size for key, size in sizes.items() if names[key].startswith("http")}
+        return sum(sent.values()) / 1024, len(sent), sum(not names[key].startswith(LOCAL) for key in sent)
 
 
 def latency(browser, url, slowdown):
     """95th percentile over the events of each widget's first slider, the slowest widget's; None without widgets."""
     with browser.new_context(viewport={"width": 1300, "height": 1000}) as context:
         page = context.new_page()
-        page.goto(url, wait_until="load")
-        page.wait_for_load_state("networkidle")
+        visit(page, url)
         context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slowdown})
         worst = None
-        for view in page.locator(".afm-view:has(input[type=range]):has(svg)").all():
+        for view in page.locator(".attn-widget:has(input[type=range]):has(svg)").all():
             view.evaluate(TIME_INPUTS)
             move(page, view.locator("input[type=range]").first)
             delays = page.evaluate("delays")
@@ -131,14 +144,13 @@ def move(page, slider):
     page.mouse.up()
 
 
-def row(browser, base, name):
-    url = f"{base}/{name}"
-    kib, requests = weigh(browser, url)
+def row(browser, url):
+    kib, *requests = weigh(browser, url)
     loads = [load_once(browser, url) for _ in range(LOADS)]
     paint, live, load = (seconds([seen.get(key) for seen in loads]) for key in ("paint", "live", "load"))
     moved = max(seen["moved"] for seen in loads)
     drawn = ["–" if ms is None else f"{ms:.1f}" for ms in (latency(browser, url, s) for s in (1, SLOWDOWN))]
-    return " | ".join([f"{kib:.0f}", str(requests), paint, live, load, f"{moved:.3f}", *drawn])
+    return " | ".join([f"{kib:.0f}", *map(str, requests), paint, live, load, f"{moved:.3f}", *drawn])
 
 
 def seconds(times):
@@ -156,21 +168,16 @@ def machine(browser):
     return f"{datetime.date.today()}: {system}{busy}"
 
 
-def serve():
-    """Serve the built site from a thread; returns its address."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Host, directory=SITE))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return f"http://127.0.0.1:{server.server_port}{BELOW}"
+def named(patterns):
+    """The pages that match, in the order of the patterns."""
+    return [page.relative_to(SITE).as_posix() for pattern in patterns for page in sorted(SITE.glob(pattern))]
 
 
 def main(patterns):
-    base = serve()
-    with conftest.chromium() as browser:
-        print(f"{machine(browser)}\n\n| {COLUMNS} |\n|---{'|--:' * 8}|")
-        for name in sorted(
-            page.relative_to(SITE).as_posix() for one in patterns or ["*/*.html"] for page in SITE.glob(one)
-        ):
-            print(f"| {name} | {row(browser, base, name)} |", flush=True)
+    with served(SITE, Host) as base, conftest.chromium() as browser:
+        print(f"{machine(browser)}\n\n| {COLUMNS} |\n|---{'|--:' * 9}|")
+        for name in named(patterns or ["*/*.html"]):
+            print(f"| {name} | {row(browser, f'{base}/{name}')} |", flush=True)
 
 
 if __name__ == "__main__":
