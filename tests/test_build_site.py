@@ -2,10 +2,13 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 from nbformat import v4, write
 
@@ -79,11 +82,26 @@ def test_a_change_in_code_or_in_data_shows_in_all_views(course, name, old, new):
     (root / name).write_text(text, "utf-8")
 
 
+def test_a_cell_runs_once_whatever_stands_around_it(course, tmp_path):
+    root, build = course
+    runs = tmp_path / "runs.txt"
+    page = notebook("import math", f"print('ran', file=open({str(runs)!r}, 'a'))")
+    names = {"zh": "一条线", "en": "A line"}
+    alike = v4.new_code_cell("math.pi", metadata={"mystnb": {"image": {"alt": names}, "figure": {"caption": names}}})
+    page.cells += [v4.new_code_cell("1 / 0", metadata={"tags": ["jupyter-only"]}), alike]
+    write(page, root / "book" / "index.ipynb")
+    assert (done := build()).returncode == 0, done.stderr
+    assert runs.read_text() == "ran\n"
+    page.cells.append(v4.new_markdown_cell("$x$"))
+    write(page, root / "book" / "index.ipynb")
+    assert build().returncode == 0 and runs.read_text() == "ran\n"
+
+
 @pytest.mark.parametrize(
     "cell, says",
     [
-        ("1 / 0", "ZeroDivisionError"),
-        ("import warnings; warnings.warn('careful')", "stderr"),
+        ("1 / 0", "division by zero"),
+        ("import warnings; warnings.warn('careful')", "stderr was found"),
     ],
 )
 def test_a_cell_that_fails_or_warns_leaves_no_site_however_often(course, cell, says):
@@ -91,8 +109,26 @@ def test_a_cell_that_fails_or_warns_leaves_no_site_however_often(course, cell, s
     write(notebook("import math", cell), root / "book" / "index.ipynb")
     for _ in range(2):
         failed = build()
-        assert failed.returncode != 0 and says in failed.stderr
+        assert failed.returncode != 0 and failed.stderr.count(says) == 1, failed.stderr
+        assert "index.ipynb" in failed.stderr and "Traceback" not in failed.stderr.partition(cell)[0]
         assert not (root / "book/_build/site").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Ctrl+C reaches a group of processes otherwise there")
+def test_an_interrupted_build_leaves_neither_site_nor_kernel(course, tmp_path):
+    root, _ = course
+    (started := tmp_path / "started").mkdir()
+    cell = f"__import__('pathlib').Path({str(started)!r}, str(__import__('os').getpid())).touch()"
+    write(notebook(f"{cell}; __import__('time').sleep(100)"), root / "book" / "index.ipynb")
+    env = os.environ | {"PYTHONPATH": str(root / "code")}
+    building = subprocess.Popen([sys.executable, "tools/build_site.py"], cwd=root, env=env, start_new_session=True)
+    while not (found := list(started.iterdir())):
+        assert building.poll() is None
+        time.sleep(0.1)
+    kernel = psutil.Process(int(found[0].name))  # psutil comes with ipykernel
+    os.killpg(building.pid, signal.SIGINT)
+    assert building.wait() == 130 and not (root / "book/_build/site").exists()
+    kernel.wait(30)
 
 
 def test_a_formula_that_cannot_be_read_is_named(course):

@@ -433,14 +433,15 @@ def test_a_formula_becomes_a_readable_line(tex, text):
 
 
 def test_a_section_is_read_without_its_subsections_scripts_and_repeated_formulas():
+    drawn = typeset(r"x_1\text{<b>}", False)
     html = f"""<article><section id="a">
     <h1><span class="lang-zh">甲</span> <span class="lang-en">A</span><a class="headerlink">#</a></h1>
     <p>one
-    line {typeset("x_1", False)}.</p><script>no</script><div class="widget-still"><svg><text>no</text></svg></div>
-    <table><tr><th><p>p</p></th><td>q</td></tr></table><pre>first
+    line {drawn}.</p><script>no</script><div class="widget-still"><svg><text>no</text></svg></div>
+    <table><tr><th><p>p</p></th><td>q</td></tr></table><pre><span class="mi">1</span> &lt; x
 second</pre><section id="b"><h2>B</h2><p>below</p></section></section></article>"""
     assert sections("p.html", html) == [
-        {"href": "p.html#a", "path": [["甲", "A"]], "text": "one line x_1.\np · q\nfirst\nsecond"},
+        {"href": "p.html#a", "path": [["甲", "A"]], "text": "one line x_1<b>.\np · q\n1 < x\nsecond"},
         {"href": "p.html#b", "path": [["甲", "A"], ["B"]], "text": "below"},
     ]
 

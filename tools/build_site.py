@@ -5,14 +5,15 @@ book/data/, requirements.txt, Python); jupyter-cache's own key is the text of th
 from nothing, unless nothing at all has changed; so no page can be stale, and a failure leaves no site to serve.
 """
 
-import functools
 import hashlib
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -67,12 +68,42 @@ def toc(view):
     return path
 
 
+def run_notebooks(cache):
+    """Run the notebooks whose outputs are not in the cache, and put these where all views will find them."""
+    import nbformat
+    import yaml
+    from jupyter_cache import get_cache
+    from jupyter_cache.base import CacheBundleIn
+    from jupyter_cache.executors.utils import single_nb_execution
+
+    sys.path.insert(0, str(BOOK / "_ext"))
+    from bilingual import load, select
+
+    kept, missing = get_cache(cache), {}
+    known = {record.hashkey for record in kept.list_cache_records()}
+    timeout = yaml.safe_load((BOOK / "_config.yml").read_text("utf-8"))["execute"]["timeout"]
+    for path in (path for name in named() if (path := BOOK / f"{name}.ipynb").exists()):
+        seen = select(load(path.stem, path.read_text("utf-8")), "both")  # with the code cells as each view has them
+        notebook = nbformat.reads(json.dumps(seen), as_version=4)
+        missing.setdefault(kept.create_hashed_notebook(notebook)[1], (path, notebook))
+
+    def run(one):
+        path, notebook = one
+        options = {"coalesce_streams": True}  # a busy kernel sends lines in pieces
+        result = single_nb_execution(notebook, str(path.parent), timeout, allow_errors=False, **options)
+        if result.err:
+            sys.exit(f"{path}: a cell failed.\n{result.err}")
+        return CacheBundleIn(notebook, str(path))
+
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # a kernel takes up to 200 MB
+        for bundle in pool.map(run, (missing[key] for key in missing if key not in known)):
+            kept.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+
+
 def build_view(view, cache):
     """Build one view.  One process each, because Sphinx keeps its message catalogue in a global."""
     from jupyter_book.sphinx import build_sphinx
-    from jupyter_cache.executors import utils
 
-    utils.executenb = functools.partial(utils.executenb, coalesce_streams=True)  # a busy kernel sends lines in pieces
     out = BUILD / "views" / view / "html"  # a parent of its own: myst-nb writes ../jupyter_execute
     result = build_sphinx(
         str(BOOK),
@@ -103,14 +134,19 @@ def build_view(view, cache):
     shutil.move(out, NEW / view)
 
 
-def build_views(*views, cache):
-    """Build views side by side; stop if any of them fails."""
+def side_by_side(*jobs, cache):
+    """Do jobs, each in a process of its own; one that fails says why and ends the others, which may say the same."""
     env = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"}  # no .pyc that is older than its source
     command = [sys.executable, "-W", "ignore::UserWarning:zmq", __file__]
-    children = [subprocess.Popen([*command, view, cache], cwd=ROOT, env=env) for view in views]
-    codes = [child.wait() for child in children]
-    if any(codes):
-        sys.exit(1)
+    children = [subprocess.Popen([*command, job, cache], cwd=ROOT, env=env, stderr=subprocess.PIPE) for job in jobs]
+    try:
+        for child in children:
+            sys.stderr.buffer.write(child.communicate()[1])
+            if child.returncode:
+                sys.exit(1)
+    finally:
+        for child in children:
+            child.kill()
 
 
 def share():
@@ -136,10 +172,10 @@ def main():
     for path in [SITE, NEW, BUILD / "views", *(p for p in BUILD.glob("executed/*") if p != cache)]:
         shutil.rmtree(path, ignore_errors=True)
     NEW.mkdir(parents=True)
-    print("▸ running the notebooks and building the Chinese view (1 of 3)", flush=True)
-    build_views("zh", cache=str(cache))
-    print("▸ building the English view and the one in both languages (2 and 3)", flush=True)
-    build_views("en", "both", cache=str(cache))  # these find the outputs in the cache
+    print("▸ running the notebooks", flush=True)
+    side_by_side("notebooks", cache=str(cache))
+    print("▸ building the views in Chinese, in English and in both languages", flush=True)
+    side_by_side(*VIEWS, cache=str(cache))
     if digest(*SOURCES) != wanted:
         shutil.rmtree(cache)  # nobody knows which of the two it holds
         sys.exit("Files were changed while the site was being built: build it again.")
@@ -153,6 +189,12 @@ def main():
 
 if __name__ == "__main__":
     try:
-        build_view(*sys.argv[1:]) if len(sys.argv) > 1 else main()
+        match sys.argv[1:]:
+            case []:
+                main()
+            case ["notebooks", cache]:
+                run_notebooks(cache)
+            case [view, cache]:
+                build_view(view, cache)
     except KeyboardInterrupt:
         sys.exit(130)

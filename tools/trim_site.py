@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from io import BytesIO
 from itertools import groupby
@@ -54,6 +55,7 @@ def view_of(page, site):
     return page.relative_to(site).parts[0]
 
 
+@cache
 def files(page, html, pattern):
     """{tag: the file of this site that it loads} in the order of the page."""
     found = {tag: (page.parent / ADDRESS.search(tag)[1]).resolve() for tag in pattern.findall(html)}
@@ -290,6 +292,8 @@ def trim(site):
     """All of it."""
     site = Path(site).resolve()
     katex = site / "shared" / "katex"
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # the pages then find them made
+        pool.map(small_picture, {path.read_bytes() for path in site.glob("*/_images/*.png")})
     texts = {page: prepare(page, site / "shared") for page in pages(site)}
     scripts = {path for page, html in texts.items() for path in files(page, html, SCRIPT).values()}
     known = Vocabulary(texts.values(), [path.read_text("utf-8") for path in sorted(scripts)])

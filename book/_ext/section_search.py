@@ -9,6 +9,8 @@ section_search.js, which finds, and section_search_page.js, which shows.
 import json
 import re
 import shutil
+from functools import cache
+from html import escape
 from pathlib import Path
 
 from bs4 import BeautifulSoup, Comment, NavigableString, SoupStrainer
@@ -25,6 +27,8 @@ UNREAD = {"script", "style", "annotation", "mphantom", "svg", "button"}
 UNREAD_CLASSES = {"headerlink", "widget-still"}
 ARTICLE = SoupStrainer("article")
 DRAWN, SPAN = re.compile('<span class="katex-html"'), re.compile(r"<span\b|</span>")
+MATH = re.compile('<span class="katex"><span class="katex-mathml">(<math.*?</math>)</span></span>', re.S)
+TOKEN = re.compile(r'<span class="[a-z]{1,2}\d?">([^<]*)</span>')  # what Pygments colours
 ACCENTS = {"~": "\u0303", "˜": "\u0303", "^": "\u0302", "ˆ": "\u0302", "ˉ": "\u0304", "¯": "\u0304", "⃗": "\u20d7"}
 SPACED = set("=≈≠≡≤≥<>∈→⇒∼∝")
 
@@ -94,6 +98,17 @@ def without_drawn(html):
     return "".join([*kept, html[end:]])
 
 
+@cache
+def spelt(math):
+    """A MathML element, as a page has it, as a line of text."""
+    return escape(formula(BeautifulSoup(math, "html.parser").math).strip(), quote=False)
+
+
+def less_to_parse(html):
+    """The page with formulas and coloured words of code as the text that they say: few elements are left."""
+    return TOKEN.sub(r"\1", MATH.sub(lambda m: spelt(m[1]), without_drawn(html)))
+
+
 def is_line(node):
     return node.name in LINES
 
@@ -105,8 +120,6 @@ def read(node):
     classes = set(node.get("class", []))
     if node.name in UNREAD or UNREAD_CLASSES & classes:
         return ""
-    if node.name == "math":
-        return formula(node).strip()
     inner = "".join(map(read, node.children))
     if node.name in ("td", "th"):
         return f"{' '.join(inner.split())} · "
@@ -130,7 +143,7 @@ def title(section):
 def sections(page, html):
     """[{href, path: the titles from the page's down to its own, text}] of a finished page."""
     found, titles = [], {}
-    for section in BeautifulSoup(without_drawn(html), "html.parser", parse_only=ARTICLE).find_all("section", id=True):
+    for section in BeautifulSoup(less_to_parse(html), "html.parser", parse_only=ARTICLE).find_all("section", id=True):
         name = section["id"]
         titles[name] = title(section)
         path = [titles[parent["id"]] for parent in reversed(section.find_parents("section"))] + [titles[name]]
