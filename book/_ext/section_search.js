@@ -130,7 +130,7 @@ function decimal(word) {
 /** A word with signs, or of one letter. d_k finds dk, dk finds d_k; but only w_o begins w_out, wo does not. */
 function symbol(word) {
   const one = (sign) => (sign === "√" ? String.raw`√\(?` : escaped(sign));
-  const spelled = [...word.replace(/[_^]/g, "")].map(one).join("[_^]?");
+  const spelled = [...word.replace(/[_^]/g, "")].map(one).join("[_^ ]?");
   const [before, after] = [/^[_^]*[\p{L}\p{N}]/u.test(word) ? START : "", /[\p{L}\p{N}][_^]*$/u.test(word) ? END : ""];
   return made(word, before + spelled + after, word.length > 1 && before + [...word].map(one).join(""));
 }
@@ -182,8 +182,27 @@ function terms(list) {
   return found;
 }
 
-/** A run of Chinese in pieces: what “and” joins apart; whole, if the book uses it; else cut at names, then at little words, then into the longest
- * pieces that the book uses. */
+const often = (text) => everything.split(text).length - 1;
+
+/** A run of Chinese in the likeliest pieces: each costs the more, the more rarely the book writes it. */
+function likeliest(run) {
+  const best = [{ cost: 0, pieces: [] }]; // of the first 0, 1, … characters
+  for (let end = 1; end <= run.length; end += 1) {
+    for (let start = end - 1; start >= Math.max(0, end - LONGEST); start -= 1) {
+      const piece = run.slice(start, end), n = often(piece);
+      if (!n && start < end - 1) break; // nor is there a longer one
+      const cost = best[start].cost + Math.log(everything.length / Math.max(n, 0.1));
+      if (!(best[end]?.cost <= cost)) best[end] = { cost, pieces: [...best[start].pieces, piece] };
+    }
+  }
+  return best.at(-1).pieces;
+}
+
+/** A character that cutting left alone says nothing, unless it is a name. */
+const isTelling = (piece) => piece.length > 1 || groups.has(key(piece));
+
+/** A run of Chinese in pieces: what “and” joins apart; whole, if the book uses it; else cut at names, then at little
+ * words, then into the likeliest pieces. */
 function pieces(run) {
   const bare = run.replace(LITTLE_ENDS, "") || run;
   if (groups.has(key(bare))) return [bare];
@@ -193,23 +212,15 @@ function pieces(run) {
   const name = hanNames.find((known) => bare.includes(known));
   if (name) return bare.split(name).flatMap((rest, i) => [...(i ? [name] : []), ...(rest ? pieces(rest) : [])]);
   if (everything.includes(bare)) return [bare];
-  const found = [], isUsed = (piece) => everything.includes(piece) && isUsual(piece); // the first is faster
-  for (const part of bare.split(LITTLE_OR_AND).filter(Boolean)) {
-    for (let i = 0, end; i < part.length && found.length < MOST; i = end) {
-      end = Math.min(part.length, i + LONGEST);
-      while (end > i + 2 && !isUsed(part.slice(i, end))) end -= 1;
-      if (!everything.includes(part.slice(i, end))) end = i + 1;
-      if (end > i + 1) found.push(part.slice(i, end));
-    }
-  }
+  const found = bare.split(LITTLE_OR_AND).flatMap(likeliest).filter(isTelling);
   return found.length ? found : [bare];
 }
 
-/** A query's word as words to look up; a character that cutting left alone says nothing. */
+/** A query's word as words to look up. */
 function cut(word) {
   if (!HAN.test(word) || CITED.test(word)) return [word];
   const parts = pieces(word);
-  return parts.length > 1 ? parts.filter((part) => part.length > 1 || groups.has(key(part))) : parts;
+  return parts.length > 1 ? parts.filter(isTelling) : parts;
 }
 
 /** The words with those made one that the book writes as one: flash attention, soft max. */
@@ -222,7 +233,6 @@ const occurs = ({ pattern }) => everything.search(pattern) >= 0;
 
 /** The word of this view that was probably meant, or undefined. */
 function wellSpelled(word) {
-  const often = (known) => everything.split(known).length;
   const meant = word.length > 4 && !HAN.test(word) ? vocabulary.filter((known) => isTypo(word, known)) : [];
   return meant.sort((a, b) => often(b) - often(a))[0];
 }
@@ -235,7 +245,7 @@ const LATER = [
   [/^practice/, 0.3, /practi[cs]e|exercise|quiz|exam|练习|复习|习题|考试|测验/],
   [/^errata/, 0.3, /errat|error|mistake|wrong|勘误|错/],
   [/^api\./, 0.4, /[a-z]{2}_[a-z]{2}|\bapi\b|module|docstring|模块/],
-  [/^references|#references$/, 0.4, /reference|paper|\d{4}|文献|论文/],
+  [/^references|#references$/, 0.6, /reference|paper|\d{4}|文献|论文/],
   [/^instructors/, 0.7, /instruct|teach|student|class|grad|mark|roster|deadline|教|学生|班|评|批改|成绩|名单|期限|交/],
   [/#(?:practice|practice-in-code|fully-worked|half-worked|yours|your-turn.*)$/, 0.6, /practi[cs]e|exercise|练习|习题|动手/],
   [/#(?:recap|what-you-will-do.*|what-is-here)$/, 0.6, /recap|summary|小结|总结/],
@@ -303,7 +313,7 @@ function points(section, i, rows, phrase) {
   }
   const isSaid = (title, t) => rows.reduce((letters, { titles }) => letters + titles[i][t].letters, 0) > 0.95 * title.replace(/[^\p{L}\p{N}]/gu, "").length;
   const exact = Math.max(...section.own.map((title, t) => (isSaid(title, t) ? rows.reduce((all, { titles, share }) => all + share * titles[i][t].says, 0) : 0)));
-  return { exact, sum: sum + 0.4 * exact + (phrase && hasAny(phrase, section) ? 0.4 : 0) };
+  return { exact, sum: sum + 0.5 * exact + (phrase && hasAny(phrase, section) ? 0.4 : 0) };
 }
 
 /** {hits, full}: the sections, best first, and how many of them hold all the terms. Where hardly any does, or a word of
