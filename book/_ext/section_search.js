@@ -9,8 +9,9 @@ const [START, END] = [`(?<!${LETTER})`, `(?!${LETTER})`];
 const GAP = String.raw`[^\p{L}\p{N}]{0,3}`; // multi-head, multi head, multihead
 const NEXT = String.raw`(?:'s)?${GAP}`;
 const LITTLE = new Set(`a about all am an and are as at be been between by can could did difference different do does explain for
-  from get gets had happen happens has have how i if in into is it its me my need of on or our should so something than that the their them then
-  there these thing things this those to us versus vs want was we were what when where which who why will with would you your`.split(/\s+/));
+  from get gets had happen happens has have how i if in into is it its me my need of on or our should so something than that the
+  their them then there these thing things this those to us versus vs want was we were what when where which who why will with
+  would you your`.split(/\s+/));
 const LITTLE_HAN =
   "什么是|是什么|为什么要?|为何|有什么|什么|怎么样|怎么办|怎么|怎样|如何|哪里|哪些|哪个|多少|几个|可不可以|可以|能否|是否|有没有|[行好对该要会能是]不[行好对该要会能是]|会怎么?样|不用|而用|而不是|请问|一下|区别|不同|定义|意思|含义|原理|的|吗|呢|啊|吧|了";
 const ONLY_LITTLE = new RegExp(`^(?:${LITTLE_HAN})+$`, "u");
@@ -212,7 +213,7 @@ function pieces(run) {
   const name = hanNames.find((known) => bare.includes(known));
   if (name) return bare.split(name).flatMap((rest, i) => [...(i ? [name] : []), ...(rest ? pieces(rest) : [])]);
   if (everything.includes(bare)) return [bare];
-  const found = bare.split(LITTLE_OR_AND).flatMap(likeliest).filter(isTelling);
+  const found = bare.split(LITTLE_OR_AND).flatMap((part) => likeliest(part.slice(0, MOST * LONGEST))).filter(isTelling);
   return found.length ? found : [bare];
 }
 
@@ -225,7 +226,8 @@ function cut(word) {
 
 /** The words with those made one that the book writes as one: flash attention, soft max. */
 function joined(list) {
-  const at = list.findIndex((word, i) => families.get(stem(word + list[i + 1])) && !(families.has(stem(word)) && families.has(stem(list[i + 1]))));
+  const isKnown = (word) => families.has(stem(word));
+  const at = list.findIndex((word, i) => i + 1 < list.length && isKnown(word + list[i + 1]) && !(isKnown(word) && isKnown(list[i + 1])));
   return at < 0 ? list : joined([...list.slice(0, at), list[at] + list[at + 1], ...list.slice(at + 2)]);
 }
 
@@ -303,7 +305,13 @@ const DEFINITION = /\b(?:what (?:is|are)|differences?|vs|versus|definition|defin
 const inOrder = (patterns) => new RegExp(patterns.join(NEXT), "u");
 const hasAny = (pattern, { own, body }) => pattern.test(body) || own.some((title) => pattern.test(title));
 
-/** Points for a section, about 2.5 at most for what it says and where. A title is as good as any number of occurrences
+/** How much of the query a title is that says nothing else, or 0. */
+function named(title, said) {
+  const letters = said.reduce((sum, one) => sum + one.letters, 0);
+  return letters > 0.95 * title.replace(/[^\p{L}\p{N}]/gu, "").length ? said.reduce((sum, { share, says }) => sum + share * says, 0) : 0;
+}
+
+/** Points for a section, about 3 at most for what it says and where. A title is as good as any number of occurrences
  * in the text, and its page vouches for a section. */
 function points(section, i, rows, phrase) {
   let sum = 0;
@@ -311,8 +319,7 @@ function points(section, i, rows, phrase) {
     sum += share * Math.max(title, bm25(n, 4, section.body.length, USUAL));
     sum += share * 1.2 * bm25(onPage.get(section.page), 20, pages.get(section.page).size, USUAL_PAGE);
   }
-  const isSaid = (title, t) => rows.reduce((letters, { titles }) => letters + titles[i][t].letters, 0) > 0.95 * title.replace(/[^\p{L}\p{N}]/gu, "").length;
-  const exact = Math.max(...section.own.map((title, t) => (isSaid(title, t) ? rows.reduce((all, { titles, share }) => all + share * titles[i][t].says, 0) : 0)));
+  const exact = Math.max(...section.own.map((title, t) => named(title, rows.map(({ titles, share }) => ({ share, ...titles[i][t] })))));
   return { exact, sum: sum + 0.5 * exact + (phrase && hasAny(phrase, section) ? 0.4 : 0) };
 }
 
