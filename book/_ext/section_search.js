@@ -9,10 +9,11 @@ const [START, END] = [`(?<!${LETTER})`, `(?!${LETTER})`];
 const GAP = String.raw`[^\p{L}\p{N}]{0,3}`; // multi-head, multi head, multihead
 const NEXT = String.raw`(?:'s)?${GAP}`;
 const LITTLE = new Set(`a about all am an and are as at be been between by can could did difference different do does explain for
-  from get had has have how i if in into is it its me my need of on or our should so something than that the their them then
-  there these thing things this those to us versus vs want was we were what when where which who why will with would you your`.split(/\s+/));
+  from get gets had happen happens has have how i if in into is it its me my need of on or our should so something than that the
+  their them then there these thing things this those to us versus vs want was we were what when where which who why will with
+  would you your`.split(/\s+/));
 const LITTLE_HAN =
-  "什么是|是什么|为什么要?|为何|有什么|什么|怎么样|怎么办|怎么|怎样|如何|哪里|哪些|哪个|多少|几个|可不可以|可以|能不能|能否|是不是|是否|有没有|要不要|会怎么?样|不用|而用|而不是|请问|一下|区别|不同|的|吗|呢|啊|吧|了";
+  "什么是|是什么|为什么要?|为何|有什么|什么|怎么样|怎么办|怎么|怎样|如何|哪里|哪些|哪个|多少|几个|可不可以|可以|能否|是否|有没有|[行好对该要会能是]不[行好对该要会能是]|会怎么?样|不用|而用|而不是|请问|一下|区别|不同|定义|意思|含义|原理|的|吗|呢|啊|吧|了";
 const ONLY_LITTLE = new RegExp(`^(?:${LITTLE_HAN})+$`, "u");
 const LITTLE_ENDS = new RegExp(`^(?:${LITTLE_HAN})+|(?:${LITTLE_HAN})+$`, "gu");
 const LITTLE_OR_AND = new RegExp(`${LITTLE_HAN}|[和与跟或及]`, "u"); // cut here only where nothing else helps: 行和 is a row sum
@@ -130,7 +131,7 @@ function decimal(word) {
 /** A word with signs, or of one letter. d_k finds dk, dk finds d_k; but only w_o begins w_out, wo does not. */
 function symbol(word) {
   const one = (sign) => (sign === "√" ? String.raw`√\(?` : escaped(sign));
-  const spelled = [...word.replace(/[_^]/g, "")].map(one).join("[_^]?");
+  const spelled = [...word.replace(/[_^]/g, "")].map(one).join("[_^ ]?");
   const [before, after] = [/^[_^]*[\p{L}\p{N}]/u.test(word) ? START : "", /[\p{L}\p{N}][_^]*$/u.test(word) ? END : ""];
   return made(word, before + spelled + after, word.length > 1 && before + [...word].map(one).join(""));
 }
@@ -182,8 +183,27 @@ function terms(list) {
   return found;
 }
 
-/** A run of Chinese in pieces: what “and” joins apart; whole, if the book uses it; else cut at names, then at little words, then into the longest
- * pieces that the book uses. */
+const often = (text) => everything.split(text).length - 1;
+
+/** A run of Chinese in the likeliest pieces: each costs the more, the more rarely the book writes it. */
+function likeliest(run) {
+  const best = [{ cost: 0, pieces: [] }]; // of the first 0, 1, … characters
+  for (let end = 1; end <= run.length; end += 1) {
+    for (let start = end - 1; start >= Math.max(0, end - LONGEST); start -= 1) {
+      const piece = run.slice(start, end), n = often(piece);
+      if (!n && start < end - 1) break; // nor is there a longer one
+      const cost = best[start].cost + Math.log(everything.length / Math.max(n, 0.1));
+      if (!(best[end]?.cost <= cost)) best[end] = { cost, pieces: [...best[start].pieces, piece] };
+    }
+  }
+  return best.at(-1).pieces;
+}
+
+/** A character that cutting left alone says nothing, unless it is a name. */
+const isTelling = (piece) => piece.length > 1 || groups.has(key(piece));
+
+/** A run of Chinese in pieces: what “and” joins apart; whole, if the book uses it; else cut at names, then at little
+ * words, then into the likeliest pieces. */
 function pieces(run) {
   const bare = run.replace(LITTLE_ENDS, "") || run;
   if (groups.has(key(bare))) return [bare];
@@ -193,29 +213,28 @@ function pieces(run) {
   const name = hanNames.find((known) => bare.includes(known));
   if (name) return bare.split(name).flatMap((rest, i) => [...(i ? [name] : []), ...(rest ? pieces(rest) : [])]);
   if (everything.includes(bare)) return [bare];
-  const found = [], isUsed = (piece) => everything.includes(piece) && isUsual(piece); // the first is faster
-  for (const part of bare.split(LITTLE_OR_AND).filter(Boolean)) {
-    for (let i = 0, end; i < part.length && found.length < MOST; i = end) {
-      end = Math.min(part.length, i + LONGEST);
-      while (end > i + 1 && !isUsed(part.slice(i, end))) end -= 1;
-      if (end > i + 1) found.push(part.slice(i, end));
-    }
-  }
+  const found = bare.split(LITTLE_OR_AND).flatMap((part) => likeliest(part.slice(0, MOST * LONGEST))).filter(isTelling);
   return found.length ? found : [bare];
 }
 
-/** A query's word as words to look up; a character that cutting left alone says nothing. */
+/** A query's word as words to look up. */
 function cut(word) {
   if (!HAN.test(word) || CITED.test(word)) return [word];
   const parts = pieces(word);
-  return parts.length > 1 ? parts.filter((part) => part.length > 1 || groups.has(key(part))) : parts;
+  return parts.length > 1 ? parts.filter(isTelling) : parts;
+}
+
+/** The words with those made one that the book writes as one: flash attention, soft max. */
+function joined(list) {
+  const isKnown = (word) => families.has(stem(word));
+  const at = list.findIndex((word, i) => i + 1 < list.length && isKnown(word + list[i + 1]) && !(isKnown(word) && isKnown(list[i + 1])));
+  return at < 0 ? list : joined([...list.slice(0, at), list[at] + list[at + 1], ...list.slice(at + 2)]);
 }
 
 const occurs = ({ pattern }) => everything.search(pattern) >= 0;
 
 /** The word of this view that was probably meant, or undefined. */
 function wellSpelled(word) {
-  const often = (known) => everything.split(known).length;
   const meant = word.length > 4 && !HAN.test(word) ? vocabulary.filter((known) => isTypo(word, known)) : [];
   return meant.sort((a, b) => often(b) - often(a))[0];
 }
@@ -228,11 +247,11 @@ const LATER = [
   [/^practice/, 0.3, /practi[cs]e|exercise|quiz|exam|练习|复习|习题|考试|测验/],
   [/^errata/, 0.3, /errat|error|mistake|wrong|勘误|错/],
   [/^api\./, 0.4, /[a-z]{2}_[a-z]{2}|\bapi\b|module|docstring|模块/],
-  [/^references|#references$/, 0.4, /reference|paper|\d{4}|文献|论文/],
+  [/^references|#references$/, 0.6, /reference|paper|\d{4}|文献|论文/],
   [/^instructors/, 0.7, /instruct|teach|student|class|grad|mark|roster|deadline|教|学生|班|评|批改|成绩|名单|期限|交/],
   [/#(?:practice|practice-in-code|fully-worked|half-worked|yours|your-turn.*)$/, 0.6, /practi[cs]e|exercise|练习|习题|动手/],
   [/#(?:recap|what-you-will-do.*|what-is-here)$/, 0.6, /recap|summary|小结|总结/],
-  [/^refresher/, 0.7, /refresh|review|复习|预备/],
+  [/^refresher/, 0.7, /refresh|review|defin|复习|预备|定义/],
   [/#going-deeper/, 0.85, /deeper|进一步/],
 ];
 
@@ -247,39 +266,38 @@ const amount = ({ pattern }, text) => {
   return sum;
 };
 
-/** How much of a term titles hold: all of it also by another name. */
-const amountInTitles = (one, titles) =>
-  Math.max(...titles.map((title) => amount(one, title) || (one.inTitles && title.search(one.inTitles) >= 0 ? 1 : 0)));
-
-/** Points for a title: all if it says nothing but the terms. */
-function titlePoints(found, shares, title) {
-  let points = 0, said = 0, share = 0;
-  found.forEach(({ pattern, inTitles }, t) => {
-    let matches = [...title.matchAll(pattern)];
-    let whole = matches.some((match) => match[1] !== undefined);
-    if (!whole && inTitles && title.search(inTitles) >= 0) [matches, whole] = [[...title.matchAll(inTitles)], true];
-    if (!matches.length) return;
-    share += shares[t];
-    points += 20 * shares[t] * (whole ? 1 : 0.5);
-    for (const match of matches) said += match[0].length;
-  });
-  const covered = Math.min(1, said / title.replace(/[^\p{L}\p{N}]/gu, "").length);
-  return points + share * (10 * covered + (covered > 0.95 ? 10 : 0));
+/** What a title says of a term: 1, or a half if it only begins with the word; and how many letters that takes. */
+function inTitle({ pattern, inTitles }, title) {
+  let matches = [...title.matchAll(pattern)];
+  let isWhole = matches.some((match) => match[1] !== undefined);
+  if (!isWhole && inTitles && title.search(inTitles) >= 0) [matches, isWhole] = [[...title.matchAll(inTitles)], true];
+  return { says: isWhole ? 1 : matches.length && 0.5, letters: matches.reduce((sum, [match]) => sum + match.length, 0) };
 }
 
-/** For each term: how much of it is in each section and on each page, whether in titles above, its share of what the
- * query tells: a rare word tells more than one that is everywhere. */
+/** For each term: how much of it is in each section's titles, in its text, in both and on its page; whether it is in the
+ * titles above; and its share of what the query tells: a rare word tells more than one that is everywhere. */
 function counted(found) {
   const rows = found.map((one) => {
-    const amounts = sections.map((section) => amountInText(one, section) + amountInTitles(one, section.own));
+    const titles = sections.map(({ own }) => own.map((title) => inTitle(one, title)));
+    const inTitles = titles.map((said) => Math.max(...said.map(({ says }) => says)));
+    const inText = sections.map((section) => amountInText(one, section));
     const onPage = new Map();
-    sections.forEach(({ page }, i) => onPage.set(page, (onPage.get(page) ?? 0) + amounts[i]));
+    sections.forEach(({ page }, i) => onPage.set(page, (onPage.get(page) ?? 0) + inTitles[i] + inText[i]));
     const isAbove = sections.map(({ above }) => above.search(one.pattern) >= 0);
-    return { amounts, onPage, isAbove, rarity: Math.log(1 + sections.length / (1 + amounts.filter(Boolean).length)) };
+    const n = inText.filter((amount, i) => amount || inTitles[i]).length;
+    return { titles, inTitles, inText, onPage, isAbove, rarity: Math.log(1 + (sections.length - n + 0.5) / (n + 0.5)) };
   });
   const sum = rows.reduce((before, { rarity }) => before + rarity, 0);
   return rows.map((row) => ({ ...row, share: row.rarity / sum }));
 }
+
+const mean = (numbers) => numbers.reduce((sum, n) => sum + n, 0) / numbers.length;
+const USUAL = mean(sections.map(({ text }) => text.length).filter(Boolean)); // the length of a section
+const USUAL_PAGE = mean([...pages.values()].map(({ size }) => size));
+
+/** What n occurrences tell (BM25): each tells less than the one before, and less in a long text. `half`: how many tell
+ * half of all in a text of the usual length. */
+const bm25 = (n, half, length, usual) => n && n / (n + (half * (1 + length / usual)) / 2);
 
 /** A query that asks what a word means, which the glossary says. */
 const DEFINITION = /\b(?:what (?:is|are)|differences?|vs|versus|definition|define|meaning)\b|什么是|是什么|区别|不同|定义|意思|含义/;
@@ -287,37 +305,43 @@ const DEFINITION = /\b(?:what (?:is|are)|differences?|vs|versus|definition|defin
 const inOrder = (patterns) => new RegExp(patterns.join(NEXT), "u");
 const hasAny = (pattern, { own, body }) => pattern.test(body) || own.some((title) => pattern.test(title));
 
+/** How much of the query a title is that says nothing else, or 0. */
+function named(title, said) {
+  const letters = said.reduce((sum, one) => sum + one.letters, 0);
+  return letters > 0.95 * title.replace(/[^\p{L}\p{N}]/gu, "").length ? said.reduce((sum, { share, says }) => sum + share * says, 0) : 0;
+}
+
+/** Points for a section, about 3 at most for what it says and where. A title is as good as any number of occurrences
+ * in the text, and its page vouches for a section. */
+function points(section, i, rows, phrase) {
+  let sum = 0;
+  for (const { inTitles: { [i]: title }, inText: { [i]: n }, onPage, share } of rows) {
+    sum += share * Math.max(title, bm25(n, 4, section.body.length, USUAL));
+    sum += share * 1.2 * bm25(onPage.get(section.page), 20, pages.get(section.page).size, USUAL_PAGE);
+  }
+  const exact = Math.max(...section.own.map((title, t) => named(title, rows.map(({ titles, share }) => ({ share, ...titles[i][t] })))));
+  return { exact, sum: sum + 0.5 * exact + (phrase && hasAny(phrase, section) ? 0.4 : 0) };
+}
+
 /** {hits, full}: the sections, best first, and how many of them hold all the terms. Where hardly any does, or a word of
  * the query is lost, those that hold some compete with them. */
 function find(found, asked, isLost) {
-  const rows = counted(found), shares = rows.map(({ share }) => share);
+  const rows = counted(found);
   const phrase = found.length > 1 && inOrder(found.map(({ pattern }) => `(?:${pattern.source})`));
-  const verbatim = asked.length > 2 && inOrder(asked.slice(0, MOST).map(escaped));
   const query = asked.join(" ");
   const isDefinition = DEFINITION.test(query);
   const scored = [];
   sections.forEach((section, i) => {
-    if (!rows.some(({ amounts }) => amounts[i])) return;
-    let points = Math.max(...section.own.map((title) => titlePoints(found, shares, title)));
-    if (section.path.length === 1) points *= 1.2;
-    if (section.page === "glossary.html") points *= isDefinition ? 1.4 : 1;
-    let held = 0;
-    for (const { amounts: { [i]: n }, onPage, isAbove, share } of rows) {
-      const all = onPage.get(section.page);
-      points += share * ((16 * n) / (n + 1 + section.body.length / 800) + (16 * all) / (all + 2 + pages.get(section.page).size / 4000));
-      if (isAbove[i]) points += share * 4;
-      if (isAbove[i] || n) held += share;
-    }
-    if (phrase) points += (section.own.some((title) => phrase.test(title)) ? 10 : 0) + (phrase.test(section.body) ? 10 : 0);
-    points *= held ** 2;
-    for (const [where, factor, asks] of LATER) if (where.test(section.href) && !asks.test(query)) points *= factor;
-    if (verbatim && hasAny(verbatim, section)) points += 15 * (asked.length - 2); // word for word: the more words, the surer
-    scored.push({ section, points, held, all: rows.every(({ amounts, isAbove }) => amounts[i] || isAbove[i]) });
+    const holds = rows.map(({ inTitles, inText, isAbove }) => inTitles[i] || inText[i] || isAbove[i]);
+    if (!rows.some(({ inTitles, inText }) => inTitles[i] || inText[i])) return;
+    let { exact, sum } = points(section, i, rows, phrase);
+    if (section.page === "glossary.html" && exact < 0.9 && !isDefinition) sum *= 0.65; // an entry is for who asks for its term
+    for (const [where, factor, asks] of LATER) if (where.test(section.href) && !asks.test(query)) sum *= factor;
+    scored.push({ section, sum, all: holds.every(Boolean) });
   });
   const full = scored.filter(({ all }) => all);
-  const most = Math.max(...scored.map(({ held }) => held));
-  const list = full.length >= RARE && !isLost ? full : scored.filter(({ held }) => held >= most / 2);
-  return { full: full.length, hits: list.sort((a, b) => b.points - a.points).map(({ section }) => section) };
+  const list = full.length >= RARE && !isLost ? full : scored;
+  return { full: full.length, hits: list.sort((a, b) => b.sum - a.sum).map(({ section }) => section) };
 }
 
 /** {hits, terms, full, how}: sections with all words; with the known ones instead of some; few with all, more with some;
@@ -327,7 +351,8 @@ function search(query) {
   const asked = typed.map((word) => word.toLowerCase());
   if (!asked.length) return { hits: [], terms: [], how: "nothing" };
   const telling = asked.filter((word) => !LITTLE.has(word) && !ONLY_LITTLE.test(word));
-  const list = [...new Set(telling.length ? telling : asked)].slice(0, MOST);
+  const isName = groups.has(key(asked.join(" "))); // as a title that is all little words
+  const list = joined([...new Set(isName || !telling.length ? asked : telling)]).slice(0, MOST);
   const parts = list.flatMap(cut).slice(0, MOST);
   const wanted = terms(parts).map((one) => {
     const meant = occurs(one) ? undefined : wellSpelled(one.word);
