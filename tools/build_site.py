@@ -95,7 +95,7 @@ def run_notebooks(cache):
             sys.exit(f"{path}: a cell failed.\n{result.err}")
         return CacheBundleIn(notebook, str(path))
 
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # a kernel takes up to 200 MB
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # a kernel takes some 100 MB
         for bundle in pool.map(run, (missing[key] for key in missing if key not in known)):
             kept.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
@@ -119,7 +119,6 @@ def build_view(view, cache):
             "shared_url": "../../shared",
             "nb_execution_mode": "cache",
             "nb_execution_cache_path": cache,
-            "nb_execution_show_tb": True,
             "external_toc_path": str(toc(view)),
             "latex_individualpages": False,
             "launch_repository": os.environ.get("REPOSITORY", ""),  # known where the site is published
