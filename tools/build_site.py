@@ -79,13 +79,13 @@ def run_notebooks(cache):
     sys.path.insert(0, str(BOOK / "_ext"))
     from bilingual import load, select
 
-    kept, missing = get_cache(cache), {}
+    kept, wanted = get_cache(cache), {}
     known = {record.hashkey for record in kept.list_cache_records()}
     timeout = yaml.safe_load((BOOK / "_config.yml").read_text("utf-8"))["execute"]["timeout"]
     for path in (path for name in named() if (path := BOOK / f"{name}.ipynb").exists()):
         seen = select(load(path.stem, path.read_text("utf-8")), "both")  # with the code cells as each view has them
         notebook = nbformat.reads(json.dumps(seen), as_version=4)
-        missing.setdefault(kept.create_hashed_notebook(notebook)[1], (path, notebook))
+        wanted.setdefault(kept.create_hashed_notebook(notebook)[1], (path, notebook))
 
     def run(one):
         path, notebook = one
@@ -95,8 +95,8 @@ def run_notebooks(cache):
             sys.exit(f"{path}: a cell failed.\n{result.err}")
         return CacheBundleIn(notebook, str(path))
 
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # a kernel takes up to 200 MB
-        for bundle in pool.map(run, (missing[key] for key in missing if key not in known)):
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # a kernel takes some 100 MB
+        for bundle in pool.map(run, (wanted[key] for key in wanted if key not in known)):
             kept.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
 
@@ -119,7 +119,6 @@ def build_view(view, cache):
             "shared_url": "../../shared",
             "nb_execution_mode": "cache",
             "nb_execution_cache_path": cache,
-            "nb_execution_show_tb": True,
             "external_toc_path": str(toc(view)),
             "latex_individualpages": False,
             "launch_repository": os.environ.get("REPOSITORY", ""),  # known where the site is published
