@@ -582,7 +582,7 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
     ),
     "weights summed": ("把权重加了起来，没有求平均", "adding up the weights, without taking their mean"),
     "wraps round": (
-        "到了边上就绕回另一头，把不存在的键也算了进去",
+        "到了边上就绕回另一端，把不存在的键也算了进去",
         "going round the edge to the other end, where there is no such key",
     ),
     "negative index": (
@@ -622,7 +622,7 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
         "returning the results in the wrong order: the distance comes first, then the share",
     ),
     "questions counted": (
-        "数的是答对的问数，应两个版本都对才算一对",
+        "数的是答对了几问，应两个版本都对才算数",
         "counting right answers one by one; a pair counts if both its versions are right",
     ),
     "first version alone": ("只看了第一个版本", "looking at the first version alone"),
@@ -637,7 +637,7 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
         "把两个版本各自的比例相乘了，应逐对看是不是都对",
         "multiplying the shares of the two versions, not looking at each pair",
     ),
-    "number of pairs": ("返回了对数，没有除以总对数", "returning the number of pairs, not their share"),
+    "number of pairs": ("返回了有几对，没有除以一共有几对", "returning the number of pairs, not their share"),
     "above one half": (
         "要求权重超过 1/2，其实比另一个名词大就行",
         "asking for a weight above 1/2; more than the other noun is enough",
