@@ -15,7 +15,8 @@ from conftest import ROOT
 RUN_ALL = """async () => {
   const { sessionContext } = jupyterapp.shell.currentWidget;
   await sessionContext.ready;
-  await sessionContext.session.kernel.info;
+  const patience = new Promise((resolve) => setTimeout(resolve, 10_000));  // a starting kernel may lose the question
+  await Promise.race([sessionContext.session.kernel.info, patience]);
   await jupyterapp.commands.execute("notebook:run-all-cells");
 }"""  # through the app, since a click on the menu is dropped silently while the kernel still connects
 

@@ -279,6 +279,7 @@ def test_by_keyboard_only_the_button_or_enter_answers(visit):
 
 def test_a_screen_reader_is_told_the_formulas_of_an_option(visit):
     page = visit("en")
+    box(page, "q-row")
     tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]  # as the browser sees it
     names = [node["name"]["value"] for node in tree if node.get("role", {}).get("value") == "radio"]
     assert names == ["A key", "A query, A_2j"]
