@@ -35,12 +35,13 @@ def installed(folder, *packages):
 
 
 def lighthouse(tools, url):
-    """{category: median score of RUNS}, 0 to 100."""
+    """{category: median score of RUNS}, 0 to 100, or a dash where Lighthouse gave none: the page was too slow."""
     command = ["node", tools / "lighthouse" / "cli" / "index.js", url, "--quiet", "--output=json"]
     quoted = (re.sub("(?<==).+", r'"\g<0>"', flag) for flag in ["--headless", *conftest.FLAGS])
     flags = "--chrome-flags=" + " ".join(quoted)
     runs = [json.loads(subprocess.check_output([*command, flags]))["categories"] for _ in range(RUNS)]
-    return {key: round(100 * statistics.median(run[key]["score"] for run in runs)) for key in runs[0]}
+    found = {key: [run[key]["score"] for run in runs if run[key]["score"] is not None] for key in runs[0]}
+    return {key: round(100 * statistics.median(scores)) if scores else "–" for key, scores in found.items()}
 
 
 def violations(browser, tools, url):
