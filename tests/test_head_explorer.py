@@ -289,7 +289,7 @@ SEEN = """(widget) => {
   const texts = (selector, where) => all(selector, where).map((e) => e.textContent);
   const number = (node, name) => Number(node.getAttribute(name));
   const [lines, matrix] = all("svg"), ring = matrix.querySelector(".attn-frame");
-  const rows = all("g g", matrix).map((row) => all(".attn-a", row).map((box) => number(box, "fill-opacity")));
+  const rows = all("g g", matrix).map((row) => all(".attn-a", row).map((box) => Number(box.style.fillOpacity)));
   const middle = number(ring, "y") + number(ring, "height") / 2;
   const line = (name) => all("line").map((e) => number(e, name));
   return {

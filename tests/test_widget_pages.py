@@ -17,14 +17,18 @@ PAGES = {
     "08_cost_and_memory": 40,
     "09_real_heads": 330,
 }
+OBSERVED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"  # what is in sight is known
 STEP = (ROOT / "tests" / "seen_in_a_step.js").read_text("utf-8")
 
 
 @pytest.mark.parametrize("chapter", PAGES)
 def test_a_step_of_a_slider_changes_what_differs_and_reads_no_layout(open_widget, chapter):
-    page, widgets = open_widget(f"{chapter}.html", ".attn-widget:has(input[type=range])", "both")
+    high = {"width": 1300, "height": 3000}  # all of a widget is in sight
+    page, widgets = open_widget(f"{chapter}.html", ".attn-widget:has(input[type=range])", "both", viewport=high)
     assert widgets.count() >= 1
     for widget in widgets.all():
+        widget.scroll_into_view_if_needed()
+        page.evaluate(OBSERVED)
         seen = widget.evaluate(STEP)
         assert seen["reads"] == [], "a layout that is read after a change is computed at once"
         assert len(seen["timers"]) <= 1, "one timer waits for the end of a movement, not one for each step"
@@ -32,6 +36,38 @@ def test_a_step_of_a_slider_changes_what_differs_and_reads_no_layout(open_widget
         assert seen["idle"] == [], "what stays the same is not written again"
         assert 0 < seen["most"] <= PAGES[chapter]
     assert page.log.console == []
+
+
+TRACED = """(widget) => ({
+  pictures: [...widget.querySelectorAll("figure")].map((figure) => [...figure.querySelectorAll("polygon")].map((e) => e.getAttribute("points")).join()),
+  table: widget.querySelector("table").textContent,
+})"""
+MOVE = "(input) => (input.stepUp(), input.dispatchEvent(new Event('input', { bubbles: true })))"
+
+
+def test_what_is_out_of_sight_is_drawn_when_the_movement_ends_or_when_it_comes_near(open_widget):
+    page, widget = open_widget("02_derivation.html", ".attn-tracer", viewport={"width": 1300, "height": 700})
+    slider, table = widget.get_by_role("slider").first, widget.locator("table")
+    slider.evaluate("(e) => scrollTo(0, e.getBoundingClientRect().top + scrollY - 100)")
+    page.evaluate(OBSERVED)
+    first = widget.evaluate(TRACED)
+    slider.evaluate(MOVE)
+    moving = widget.evaluate(TRACED)
+    assert moving["pictures"][0] != first["pictures"][0] and moving["table"] == first["table"]
+    page.wait_for_function("([table, old]) => table.textContent !== old", arg=[table.element_handle(), first["table"]])
+
+    rested = widget.evaluate(TRACED)
+    assert rested["pictures"][:2] == moving["pictures"][:2] and rested["pictures"][5] != moving["pictures"][5]
+    slider.evaluate(MOVE)
+    assert widget.evaluate(TRACED)["table"] == rested["table"]
+    slider.dispatch_event("change")
+    ended = widget.evaluate(TRACED)
+    assert ended["table"] != rested["table"] and ended["pictures"][5] != rested["pictures"][5]
+
+    table.scroll_into_view_if_needed()
+    page.evaluate(OBSERVED)
+    slider.evaluate(MOVE)
+    assert widget.evaluate(TRACED)["table"] != ended["table"], "now it is in sight"
 
 
 def test_a_moved_widget_is_found_as_it_was_in_the_other_language(open_widget):

@@ -1,4 +1,4 @@
-import { button, committer, fixed, html, interval, listSlider, live, messages, outline, picture, say, sentence, set, slider, subscripts, svg, toggle, words, wordsWithSubscripts, write } from "./core.js";
+import { button, committer, fixed, html, inSight, interval, listSlider, live, messages, outline, picture, say, sentence, set, slider, subscripts, svg, toggle, words, wordsWithSubscripts, write } from "./core.js";
 
 export const WIDTHS = [4, 16, 64, 256];
 export const SAMPLES = 1000; // pairs of vectors
@@ -197,7 +197,7 @@ function numbers() {
   const rows = ["q kᵀ", "q kᵀ / √dₖ"].flatMap((symbol) => [line("均值", "mean", symbol), line("方差", "variance", symbol)]);
   const head = html("tr", {}, html("td"), ...LINES.map((texts) => Object.assign(words("th", ...texts), { scope: "col" })));
   const node = html("table", {}, html("thead", {}, head), html("tbody", {}, ...rows.map((row) => row.node)));
-  return { node, show: (texts) => rows.forEach(({ cells }, i) => cells.forEach((cell, j) => write(cell, texts[i][j]))) };
+  return { node, show: inSight(node, (texts) => rows.forEach(({ cells }, i) => cells.forEach((cell, j) => write(cell, texts[i][j])))) };
 }
 
 const NOTE = [`q 和 k 的分量服从正态分布，方差都是 1；ρ 是 q 和 k 同一位置的分量之间的相关系数。模拟抽 ${SAMPLES} 对 q、k；± 后面是一个标准误。线段从均值向两边各伸出一个标准差。横轴不够长时，范围加倍。`,

@@ -198,10 +198,28 @@ export function messages() {
   return { told, warned, tell, warn };
 }
 
-const unwritten = new Map(); // descriptions of pictures: read when somebody comes to them, so a movement may end first
-function describeAll() {
-  for (const [node, text] of unwritten) write(node, text());
-  unwritten.clear();
+const late = new Map(); // what is done at the end of a movement, or when it comes near: by the element that shows it
+function finish(...nodes) {
+  for (const node of nodes.length ? nodes : late.keys()) {
+    late.get(node)?.();
+    late.delete(node);
+  }
+}
+
+const far = new WeakSet(); // the elements that are outside the window
+let seeing; // made in the page: the tests of pure functions have no window
+function watch(node) {
+  seeing ??= new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => {
+    if (isIntersecting) far.delete(target), finish(target);
+    else far.add(target);
+  }));
+  seeing.observe(node);
+}
+
+/** `draw`, which shows something in `node`; while that is outside the window a movement leaves it out, and its end draws it. */
+export function inSight(node, draw) {
+  watch(node);
+  return (...given) => (far.has(node) ? late.set(node, () => draw(...given)) : (late.delete(node), draw(...given)));
 }
 
 /** A picture with a visible caption and a title; describe(() => text) says what it shows now. */
@@ -213,7 +231,7 @@ export function picture(width, height, zh, en, symbol, role) {
   node.append(title, desc);
   const caption = words("figcaption", zh, en, symbol, role);
   caption.ariaHidden = "true"; // the title says it already
-  return { figure: html("figure", {}, caption, node), node, describe: (text) => unwritten.set(desc, text) };
+  return { figure: html("figure", {}, caption, node), node, describe: (text) => late.set(desc, () => write(desc, text())) }; // nobody hears it in the midst of a movement
 }
 
 /** A text cut to the room it has. */
@@ -313,11 +331,11 @@ export function numberTable(first, heads, names) {
   };
   const rows = names.map(line), total = line(words("th", "总和", "sum")), foot = html("tfoot", {}, total.node);
   const node = html("table", {}, html("thead", {}, html("tr", {}, ...head)), html("tbody", {}, ...rows.map((row) => row.node)));
-  return { node, show(texts, sums) {
+  return { node, show: inSight(node, (texts, sums) => {
     rows.forEach(({ fill }, j) => fill(texts[j]));
     if (sums) total.fill(sums);
     if (sums && !foot.parentNode) node.append(foot);
-  } };
+  }) };
 }
 
 /** The patterns of things, named, in columns of a picture 346 wide. */
@@ -449,9 +467,9 @@ export const committer = (model) => (changes) => {
 /** Show `root`; draw now and whenever one of the traits changes; announce and describe a movement when it is finished,
     not each step of it. */
 export function live({ model, el }, root, traits, draw, announce) {
-  const end = () => (describeAll(), announce());
+  const end = () => (finish(), announce());
   let steps = 0, rests = true; // a change from Python has no end that one hears of: at rest after a while without a step
-  const wait = (before) => setTimeout(() => ((rests = steps === before) ? describeAll() : wait(steps)), 300);
+  const wait = (before) => setTimeout(() => ((rests = steps === before) ? finish() : wait(steps)), 300);
   const step = () => {
     if (waiting) return waiting.add(step);
     draw();
@@ -463,7 +481,7 @@ export function live({ model, el }, root, traits, draw, announce) {
   const watched = traits.map((name) => `change:${name}`);
   watched.forEach((name) => model.on(name, step));
   draw();
-  describeAll();
+  finish();
   el.append(root);
   return () => watched.forEach((name) => model.off(name, step));
 }

@@ -1,4 +1,4 @@
-import { button, cell, choice, committer, fixed, html, live, messages, numberTable, picture, say, sentence, set, share, short, slider, svg, view, words, write } from "./core.js";
+import { button, cell, choice, committer, fixed, html, inSight, live, messages, numberTable, picture, say, sentence, set, share, short, slider, svg, view, words, write } from "./core.js";
 
 const STATE = ["model", "sentence", "head", "word", "_begun"];
 const WIDTH = 346, LEFT = 88, TOP = 18, SIDE = WIDTH - LEFT - 2; // of the matrix
@@ -178,6 +178,8 @@ function looking(hover, pick) {
 }
 
 // ---------------------------------------------------------------- the whole matrix
+const OPACITIES = Array.from({ length: 256 }, (_, a) => (a / 255).toFixed(3)); // of all weights that 8 bits can hold
+
 /** All weights of the head, a row for each query, the row of the word framed. */
 function matrix(hover, pick) {
   const made = picture(WIDTH, TOP + SIDE + 2, "整个矩阵，一行一个查询", "the whole matrix, a row for each query", "A", "a"), { node } = made;
@@ -192,8 +194,8 @@ function matrix(hover, pick) {
       const y = TOP + step * i, row = svg("g"), name = label(LEFT - 6, y + step / 2 + 4, "end", short(`${i} ${token}`, 11));
       set(name, { lang: tongue[language] });
       const boxes = tokens.slice(0, causal ? i + 1 : undefined).map((_, j) =>
-        svg("rect", { x: LEFT + step * j + 0.5, y: y + 0.5, width: step - 1, height: step - 1, class: "attn-cell attn-a" }));
-      row.append(svg("rect", { x: 0, y, width: WIDTH, height: step, fill: "transparent" }), name, ...boxes);
+        ({ node: svg("rect", { x: LEFT + step * j + 0.5, y: y + 0.5, width: step - 1, height: step - 1, class: "attn-cell attn-a" }) }));
+      row.append(svg("rect", { x: 0, y, width: WIDTH, height: step, fill: "transparent" }), name, ...boxes.map(({ node }) => node));
       row.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && hover(i));
       row.addEventListener("click", () => (pick(i), row.dispatchEvent(new Event("change", { bubbles: true }))));
       return { row, boxes };
@@ -202,14 +204,17 @@ function matrix(hover, pick) {
     cells = rows.map(({ boxes }) => boxes);
     grid.replaceChildren(...numbers, ...rows.map(({ row }) => row));
   };
-  const show = ({ tokens }, A, i) => {
-    cells.forEach((boxes, k) => boxes.forEach((box, j) => set(box, { "fill-opacity": (A[k][j] / 255).toFixed(3) })));
+  const show = inSight(made.figure, ({ tokens }, A, i) => {
+    cells.forEach((boxes, k) => boxes.forEach((box, j) => {
+      const a = A[k][j];
+      if (box.shown !== a) box.node.style.fillOpacity = OPACITIES[(box.shown = a)];
+    }));
     set(ring, { y: TOP + step * i - 1, height: step + 2 });
     made.describe(() => A.map((row, k) => {
       const j = row.indexOf(Math.max(...row));
       return `${k} ${tokens[k]} → ${j} ${tokens[j]} ${rounded(row[j] / 255)}`;
     }).join("; "));
-  };
+  });
   return { ...made, build, show };
 }
 

@@ -1,4 +1,4 @@
-import { attend, button, cells, committer, differs, distance, dot, fixed, hatches, html, live, messages, picture, say, sentence, share, slider, toggle, words, write } from "./core.js";
+import { attend, button, cells, committer, differs, distance, dot, fixed, hatches, html, inSight, live, messages, picture, say, sentence, share, slider, toggle, words, write } from "./core.js";
 
 const STATE = ["causal", "n_real", "offset", "mask", "changed"];
 const HIGH = 34, TOP = 26, LEFT = 46, WIDTH = 346; // of a picture and its rows
@@ -141,7 +141,7 @@ function matrix(tokens, columns, title, role, text = brief) {
       rows[i + offset].set(j, shade(x, i), blocked(i, j) && x !== -Infinity ? "0" : text(x), blocked(i, j) ? hatched : "")));
     describe(() => given.map((row, i) => `${tokens[i + offset]}: ${row.map(text).join(", ")}`).join("; "));
   };
-  return { figure, draw };
+  return { figure, draw: inSight(figure, draw) };
 }
 
 const HEADS = [["行", "row"], ["能看到的后来词元", "later tokens it can see"], ["输出移动", "output moved"]];
@@ -162,7 +162,7 @@ function leakTable(tokens) {
     const strong = moved && moved[i] > 0;
     if (isNew(strong)) texts[1].classList.toggle("attn-strong", strong);
   });
-  return { node, show };
+  return { node, show: inSight(node, show) };
 }
 
 const NOTE = ["1 = 可以看，0 = 屏蔽（分数变成 −∞，斜线格）。粗框：查询自己的位置。角标：手工涂改。动因果掩码开关或任何一个滑块，整张掩码都重设。",

@@ -1,4 +1,4 @@
-import { attend, bars, button, choice, committer, dot, fixed, html, live, messages, picture, say, scoreTable, set, share, short, slider, svg, toggle, words, write } from "./core.js";
+import { attend, bars, button, choice, committer, dot, fixed, html, inSight, live, messages, picture, say, scoreTable, set, share, short, slider, svg, toggle, words, write } from "./core.js";
 
 export const REACH = 3; // of both planes, in either direction
 const UNIT = 50, MID = 173, TOP = 22, SIDE = 2 * REACH * UNIT; // of their pictures
@@ -147,12 +147,12 @@ function reading(names) {
     V.map(place).forEach(([x, y], j) => set(squares[j], { d: `M${x - 5} ${y - 5}h10v10h-10z`, "stroke-width": j === chosen ? 3.5 : 2 }));
     nameValues(V);
   };
-  const setOutput = (z, V, a) => {
+  const setOutput = inSight(made.figure, (z, V, a) => {
     const [x, y] = place(z);
     bands.forEach((band, j) => set(band, { d: `M${x} ${y}L${place(V[j])}`, "stroke-width": 12 * a[j] }));
     set(output, { d: `M${x} ${y - 9}l9 9l-9 9l-9-9z` });
     nameOutput(z, 0, 17);
-  };
+  });
   return { ...made, setValues, setOutput };
 }
 
@@ -161,7 +161,7 @@ function shares(pages) {
   const row = 42, made = picture(2 * MID, row * pages.length + 24, "注意力权重", "attention weights", "a", "a");
   pages.forEach(({ zh, en }, j) => made.node.append(svg("text", { x: 24, y: row * j + 16, class: "attn-number" }, short(say(zh, en), 44))));
   const names = pages.map((_, j) => LETTERS[j]);
-  return { ...made, show: bars(made.node, names, { left: 24, right: 282, top: 0, row, role: "a", thick: 16 }) };
+  return { ...made, show: inSight(made.figure, bars(made.node, names, { left: 24, right: 282, top: 0, row, role: "a", thick: 16 })) };
 }
 
 /** A slider for each component of a point, under a legend; show moves them and says whose it is. */

@@ -1,4 +1,4 @@
-import { button, choice, committer, differs, html, listSlider, live, messages, picture, say, sentence, set, subscripts, svg, toggle, words, wordsWithSubscripts, write } from "./core.js";
+import { button, choice, committer, differs, html, inSight, listSlider, live, messages, picture, say, sentence, set, subscripts, svg, toggle, words, wordsWithSubscripts, write } from "./core.js";
 
 const SIZES = ["n_q", "n_k", "d_model", "d_k", "d_v"];
 const STATE = [...SIZES, "self_attention", "output_projection"];
@@ -104,10 +104,11 @@ function step(zh, en, names, signs, inner = []) {
   const draws = names.map((name, place) => matrix(node, name, place, inner[place]));
   signs.forEach((sign, place) => letter(node, sign, { x: BETWEEN[place], y: NAMES, class: "attn-tick" }));
   const isThere = differs();
+  const drawAll = inSight(figure, (shape, unit) => names.forEach((name, i) => draws[i](shape[name], unit)));
   const draw = (shape, unit, named) => {
     if (isThere(result in shape)) figure.hidden = !shape[result];
     if (!shape[result]) return;
-    names.forEach((name, i) => draws[i](shape[name], unit));
+    drawAll(shape, unit);
     describe(() => names.map((name) => `${named(name)} ${sized(shape[name])}`).join(", "));
   };
   return { figure, draw };
@@ -140,16 +141,15 @@ const ofSource = (before) => (before.endsWith("X") ? "attn-source" : "");
 /** A line for one step. */
 function stepRow(result) {
   const { formula, from, zh, en } = OTHERS[result] ?? { formula: `${result} = ${PRODUCTS[result].join(" ")}`, from: PRODUCTS[result] };
-  const sizes = [...from, result].map(() => html("span")), count = html("span"), part = html("td");
+  const sizes = html("span"), count = html("span"), part = html("td");
   const first = subscripts(html("th", { scope: "row", textContent: formula }), ofSource);
   const unit = zh ? [words("small", zh, en), " "] : [];
-  const node = html("tr", {}, first, html("td", {}, ...sizes.flatMap((size) => [size, " "])), html("td", {}, ...unit, count), part);
+  const node = html("tr", {}, first, html("td", {}, sizes), html("td", {}, ...unit, count), part);
   const isNew = differs(), isThere = differs();
   const draw = (shape, counts, { total }) => {
     if (isThere(result in shape)) node.hidden = !shape[result];
     if (!shape[result]) return;
-    const texts = [...from, result].map((name) => sized(shape[name]));
-    sizes.forEach((size, i) => write(size, (i === 0 ? "" : i === from.length ? "→ " : "· ") + texts[i]));
+    write(sizes, `${from.map((name) => sized(shape[name])).join("\n· ")}\n→ ${sized(shape[result])}`); // lines on a phone, else spaces
     write(count, grouped(counts[result] ?? shape[result][0] * shape[result][1]));
     write(part, counts[result] ? percent(counts[result] / total) : "—");
     const share = `${(100 * (counts[result] ?? 0)) / total}%`;
@@ -174,7 +174,7 @@ function table() {
   const head = HEADS.map((texts) => Object.assign(words("th", ...texts), { scope: "col" }));
   const [body, end] = [["tbody", rows], ["tfoot", foot]].map(([tag, lines]) => html(tag, {}, ...lines.map(({ node }) => node)));
   const node = html("table", {}, html("thead", {}, html("tr", {}, ...head)), body, end);
-  return { node, draw: (...given) => [...rows, ...foot].forEach(({ draw }) => draw(...given)) };
+  return { node, draw: inSight(node, (...given) => [...rows, ...foot].forEach(({ draw }) => draw(...given))) };
 }
 
 /** What the numbers say, in both languages: which part is larger, and where both are equal. */
