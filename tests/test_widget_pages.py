@@ -39,7 +39,8 @@ def test_a_step_of_a_slider_changes_what_differs_and_reads_no_layout(open_widget
 
 
 TRACED = """(widget) => ({
-  pictures: [...widget.querySelectorAll("figure")].map((figure) => [...figure.querySelectorAll("polygon")].map((e) => e.getAttribute("points")).join()),
+  pictures: [...widget.querySelectorAll("figure")].map((figure) =>
+    [...figure.querySelectorAll("polygon")].map((e) => e.getAttribute("points")).join()),
   table: widget.querySelector("table").textContent,
 })"""
 MOVE = "(input) => (input.stepUp(), input.dispatchEvent(new Event('input', { bubbles: true })))"
