@@ -297,6 +297,9 @@ WRONG = {
         "zero scores": masked_by(np.multiply),
         "zeroed after": masked_by(after=lambda A, keep: np.where(keep, A, 0)),
         "renormalized": masked_by(after=renormalized),
+        "clipped": masked_by(
+            lambda S, keep: np.where(keep, np.minimum(np.maximum(S, -700), 700), -np.inf), after=empty_rows_0
+        ),
         "order": lambda Q, K, V, keep: masked_by_rows(Q, K, V, keep)[::-1],
         "K for V": lambda Q, K, V, keep: masked_by_rows(Q, K, K, keep),
         **{
@@ -425,7 +428,6 @@ SURVIVORS = {
         "NaN at a key that no query may attend to reaches the output",
         "a float64 mask widens float32",
         "without keys the output is NaN",
-        "large scores are clipped before exp",  # where they are large, one key is left
         "a finite bias overflows to -inf in float32",
         "a query that sees nothing is NaN if another query reads NaN",
     },

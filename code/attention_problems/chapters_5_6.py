@@ -91,6 +91,7 @@ def masked(case, hide=()):
 
 QKV = drawn("Q n_q d_k, K n_k d_k, V n_k d_v")
 LARGE = arrays([[2e5, 0], [0, 2e5]], [[1, 0], [-1, 1]], [[1, 2], [3, 4]])  # scaled scores beyond ±65504
+FAR = arrays([[1000, 0], [0, -1000]], [[1, 2], [3, 4]], [[1, 0], [0, 1]])  # exp of these scores overflows
 HEADS = ((2, 3, 4, 6, 5), (3, 4, 2, 5, 7), (1, 2, 3, 5, 4), (4, 1, 2, 3, 3), (1, 1, 1, 1, 1))
 
 
@@ -300,6 +301,7 @@ MASKED_ATTENTION = Problem(
         (*QKV[0], np.ones((3, 5), bool)),
         (*LARGE, np.array([[False, True], [True, False]])),  # the largest score of each row is blocked
         (*LARGE, np.array([[False, False], [True, True]])),
+        (*FAR, np.array([[True, True], [True, True]])),
         in_float32(masked(QKV[0], hide=[2])),
     ),
     mistakes={
@@ -316,6 +318,7 @@ MASKED_ATTENTION = Problem(
         "zero scores": masking(lambda S, keep: softmax(S * keep)),
         "zeroed after": masking(lambda S, keep: softmax(S) * keep),
         "renormalized": masking(renormalized),
+        "clipped": masking(lambda S, keep: blocking(np.clip(S, -700, 700), keep)),
         "order": lambda Q, K, V, keep: masking()(Q, K, V, keep)[::-1],
         "K for V": lambda Q, K, V, keep: masking()(Q, K, K, keep),
         **{key: masking(scores=wrong) for key, wrong in WRONG_SCORES.items() if "twice" not in key},
