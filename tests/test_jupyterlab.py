@@ -15,8 +15,7 @@ from conftest import ROOT
 RUN_ALL = """async () => {
   const { sessionContext } = jupyterapp.shell.currentWidget;
   await sessionContext.ready;
-  const patience = new Promise((resolve) => setTimeout(resolve, 10_000));  // a starting kernel may lose the question
-  await Promise.race([sessionContext.session.kernel.info, patience]);
+  await sessionContext.session.kernel.info;
   await jupyterapp.commands.execute("notebook:run-all-cells");
 }"""  # through the app, since a click on the menu is dropped silently while the kernel still connects
 
