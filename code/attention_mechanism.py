@@ -465,6 +465,8 @@ def _shifted_exp(x, axis=-1, out=None):
 
 def _sum_to(g, shape):
     """A gradient summed over the axes along which an operand of `shape` was broadcast."""
+    if g.shape == shape:
+        return g
     g = g.sum(axis=tuple(range(g.ndim - len(shape))))
     return g.sum(axis=tuple(i for i, n in enumerate(shape) if n < g.shape[i]), keepdims=True)
 
@@ -555,8 +557,11 @@ def _array(name, x):
 
 def _joint_shape(*shapes):
     """The shape that all broadcast to, or None if there is none."""
+    several = {*shapes} - {()}
+    if len(several) < 2:  # as almost always, and a training asks thousands of times: NumPy takes ten times as long
+        return several.pop() if several else ()
     try:
-        return np.broadcast_shapes(*shapes)
+        return np.broadcast_shapes(*several)
     except ValueError:
         return None
 

@@ -21,11 +21,11 @@ from PIL import Image
 from formula_glyphs import glyphs
 from used_style import Vocabulary, used_style
 
-STYLE = re.compile(r'[ \t]*<link\b[^>]*\brel="stylesheet"[^>]*>\n?')
-SCRIPT = re.compile(r'[ \t]*<script\b[^>]*\bsrc="[^"]*"[^>]*></script>\n?')
-PRELOAD = re.compile(r'[ \t]*<link\b[^>]*\brel="preload"[^>]*>\n?')
+STYLE = re.compile(r'<link\b[^>]*\brel="stylesheet"[^>]*>\n?')
+SCRIPT = re.compile(r'<script\b[^>]*\bsrc="[^"]*"[^>]*></script>\n?')
+PRELOAD = re.compile(r'<link\b[^>]*\brel="preload"[^>]*>\n?')
 IMAGE = re.compile(r'<img\b[^>]*\bsrc="[^"]*"[^>]*>')
-PICTURE = re.compile(r'\b(href|src)="([^":?#]*_images/[^"?#]+\.png)"')
+PICTURE = re.compile(r'(href|src)="([^":?#]*_images/[^"?#]+\.png)"')
 ADDRESS = re.compile(r'\b(?:href|src)="([^"?#]+)')
 URL = re.compile(r"""url\((['"]?)(?!data:|#|@)([^)'"?#]+)[^)]*?\1\)""")
 STATIC = re.compile(r'"(?:\.\./)*_static/([^"?#]+)')
@@ -203,9 +203,9 @@ def slim(page, html, bundled, shared, style, script):
     bundle; the widgets don't."""
     own = []
     for tag, path in (files(page, html, STYLE) | files(page, html, SCRIPT)).items():
-        if path in bundled or tag.lstrip().startswith("<script"):
+        if path in bundled or tag.startswith("<script"):
             html = html.replace(tag, "", 1)
-        if path not in bundled and tag.lstrip().startswith("<script"):
+        if path not in bundled and tag.startswith("<script"):
             own.append(re.sub(r'<script(?: defer(?:="defer")?)?', "<script defer", tag.strip()))
     own.sort(key=lambda tag: "widget_host" not in tag)  # a stable sort: the others stay in order
     first = [tag for tag in own if "widget_host" in tag]

@@ -12,6 +12,7 @@ import shutil
 from functools import cache
 from html import escape
 from pathlib import Path
+from xml.etree import ElementTree
 
 from bs4 import BeautifulSoup, Comment, NavigableString, SoupStrainer
 
@@ -43,12 +44,16 @@ def raised(text):
     return {"⊤": "ᵀ", "′": "′"}.get(text, f"^{whole(text)}")
 
 
+def named(node):
+    """What a MathML element is: its name without the namespace."""
+    return node.tag.rpartition("}")[2]
+
+
 def formula(node):
     """A MathML element as a line of text: S̃ = S/√d_k."""
-    if isinstance(node, NavigableString):
-        return re.sub(r"\s+", " ", re.sub("[\u2062-\u2064]", "", node))
-    kids = [formula(kid) for kid in node.children if kid.name not in UNREAD]
-    match node.name, kids:
+    kids = [re.sub(r"\s+", " ", re.sub("[\u2062-\u2064]", "", node.text))] if node.text else []
+    kids += [formula(kid) for kid in node if named(kid) not in UNREAD]
+    match named(node), kids:
         case "mo", [sign]:
             return {"\u2061": "", ",": ", "}.get(sign, f" {sign} " if sign in SPACED else sign)
         case "mspace", _:
@@ -101,7 +106,7 @@ def without_drawn(html):
 @cache
 def spelt(math):
     """A MathML element, as a page has it, as a line of text."""
-    return escape(formula(BeautifulSoup(math, "html.parser").math).strip(), quote=False)
+    return escape(formula(ElementTree.fromstring(math)).strip(), quote=False)
 
 
 def less_to_parse(html):
