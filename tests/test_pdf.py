@@ -13,7 +13,7 @@ import make_pdf
 from conftest import SITE
 from typeset_math import typeset
 
-PARTS = {"en": ["index", "01_qkv_intuition", "references"], "zh": ["refresher", "notation"]}
+PARTS = {"en": ["index", "01_qkv_intuition", "references"], "zh": ["refresher", "notation", "api"]}
 MM = 72 / 25.4  # a millimetre in points
 LEFT_OVER = {
     "Copy",
@@ -75,6 +75,11 @@ def flat(outline):
         yield from flat(item) if isinstance(item, list) else [item]
 
 
+def headings(reader):
+    """The titles of the bookmarks, and the pages that they lead to."""
+    return [(plain(item.title), reader.get_destination_page_number(item)) for item in flat(reader.outline)]
+
+
 def ink(page):
     """Where a page is not white, at one dot for a point."""
     return page.render(scale=1).to_numpy().min(axis=2) < 200
@@ -92,15 +97,16 @@ def assert_margins(document, left, right):
 
 
 def test_every_heading_has_a_bookmark_that_leads_to_it(printed):
-    titles = [
-        (plain(item.title), printed.reader.get_destination_page_number(item)) for item in flat(printed.reader.outline)
-    ]
     wanted = [words(h) for a in printed.articles.values() for h in a.find_all(["h1", "h2", "h3"])]
     assert len(wanted) > 15
-    places = iter(titles)
+    places = iter(headings(printed.reader))
     for heading in wanted:  # in order; between them the title, the contents and the answers
         page = next(page for title, page in places if heading in title)
         assert heading in printed.texts[page]
+
+
+def test_no_heading_is_the_last_line_of_a_page(printed):
+    assert [title for title, page in headings(printed.reader) if printed.texts[page].endswith(title)] == []
 
 
 def test_the_contents_name_the_page_of_each_section(printed):
@@ -162,6 +168,12 @@ def test_answers_come_after_the_questions(printed):
 
 def lines(document):
     return {line.strip() for page in document for line in page.get_textpage().get_text_range().splitlines()}
+
+
+def test_no_line_of_code_is_broken(printed):
+    cells = [pre for a in printed.articles.values() for pre in a.select(".cell_input pre")]
+    code = {plain(line) for pre in cells for line in pre.text.splitlines()}
+    assert code and code - {"", *map(plain, lines(printed.document))} == set()
 
 
 def test_nothing_is_left_of_what_only_a_screen_needs(printed):

@@ -288,7 +288,7 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
     ),
     # heads
     "split by reshape": (
-        "只用 reshape 切开，不同位置混进了同一个头的一行",
+        "只用 reshape 拆开，不同位置混进了同一个头的一行",
         "cutting by reshape alone, which mixes positions",
     ),
     "split in turn": (
@@ -300,11 +300,11 @@ MISTAKES = {  # key -> what fills "exactly what you get by …", in both languag
     "heads reversed": ("头的次序反了", "putting the heads in reverse order"),
     "heads alike": ("每个头都取了第一段", "giving every head the first part"),
     "merged by reshape": (
-        "只用 reshape 拼合，没有先把头的轴换到位置后面",
+        "只用 reshape 合并，没有先把头的轴换到位置后面",
         "joining by reshape alone, without exchanging axes first",
     ),
     "both by reshape": (
-        "切开和拼合都只用了 reshape：两次正好互相抵消，中间每个头却都混了位置",
+        "拆开和合并都只用了 reshape：两次正好互相抵消，中间每个头却都混了位置",
         "cutting and joining by reshape alone: the two undo each other, but in between every head mixes positions",
     ),
     "interleaved": (
