@@ -184,9 +184,11 @@ class Page:
               const hit = ({ x, y, width, height }) => document.elementFromPoint(x + width / 2, y + height / 2);
               if (!element.contains(hit(box()))) element.scrollIntoView({ block: "center", behavior: "instant" });
               const frame = () => new Promise(requestAnimationFrame);
-              for (let before = null, now = box(); before?.y !== now.y; before = now, now = box()) {
+              for (let before = box(), still = 0; still < 10; ) {
                 await frame();
-                await frame();
+                const now = box();
+                still = now.y === before.y ? still + 1 : 0;
+                before = now;
               }
               const { x, y, width, height } = box();
               return [x, y, width, height];
