@@ -176,6 +176,15 @@ def test_no_line_of_code_is_broken(printed):
     assert code and code - {"", *map(plain, lines(printed.document))} == set()
 
 
+def test_a_page_number_in_the_text_is_as_wide_as_it_is(printed):
+    gaps = []
+    for page in map(pypdfium2.PdfPage.get_textpage, printed.document):
+        for found in re.finditer(r"(?:第 |p\. )\d(?= ?[^\s\d])", page.get_text_range()):
+            after = found.end() + (page.get_text_range(found.end(), 1) == " ")
+            gaps.append(page.get_charbox(after)[0] - page.get_charbox(found.end() - 1)[2])
+    assert gaps and max(gaps) < 6, "points, a space among them"
+
+
 def test_nothing_is_left_of_what_only_a_screen_needs(printed):
     assert lines(printed.document) & LEFT_OVER == set()
 
